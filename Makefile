@@ -74,7 +74,7 @@ PACKAGE := target/package-$(PG_MAJOR)
 LIBRARY := $(PACKAGE)$(shell $(PG_CONFIG) --pkglibdir)/pg_hugeinfo.so
 EXTENSION_FILES := $(PACKAGE)$(shell $(PG_CONFIG) --sharedir)/extension/pg_hugeinfo
 SOURCES := Makefile Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/*/Cargo.toml sql/pg_hugeinfo--*.sql) \
-	$(shell find src crates/linux/src crates/server/src crates/model/src crates/hugeinfo/src crates/report/src)
+	$(shell find src crates/host/src crates/advice/src crates/report/src)
 
 build: $(LIBRARY)
 

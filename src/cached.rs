@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hugeinfo::linux::{
+use host::linux::{
     boot, container,
     error::{Absence, Absent, ReadError, fact},
     mounts::{WATCHED, Watch},

@@ -1,7 +1,7 @@
 //! Reads the facts that checks need in addition to those of `hugeinfo_status`.
 
-use hugeinfo::{
-    advice::shared_thp_may_be_used,
+use advice::shared_thp_may_be_used;
+use host::{
     linux::{
         boot::NextBoot,
         buddyinfo,

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hugeinfo::{
+use host::{
     escape,
     linux::error::{Absence, ReadError},
     server::failed_start::FailedStart,

@@ -1,6 +1,6 @@
 //! The effect of the configuration files on disk on the next start.
 
-use hugeinfo::server::{environment::Files, facts::Facts};
+use host::server::{environment::Files, facts::Facts};
 use pgrx::pg_sys::panic::ErrorReport;
 
 use crate::{

@@ -6,14 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hugeinfo::{
-    advice::diagnosis,
+use advice::{diagnosis, model::machine::Machine};
+use host::{
     linux::{
         error::{Absence, fact},
         root::Root,
         sysvipc,
     },
-    model::machine::Machine,
     server::{
         environment::{Environment, Files},
         facts::Facts,

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hugeinfo::{
+use host::{
     linux::{
         error::{Absence, Absent, ReadError},
         growth::try_collect,

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use hugeinfo::{
+use host::{
     linux::{
         error::{Absence, Absent, ReadError, absent_or, fact},
         growth::TryPush,

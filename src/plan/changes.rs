@@ -2,11 +2,11 @@
 
 use std::ffi::CStr;
 
-use hugeinfo::{
-    advice::planned::{Planned, PlannedSetting},
+use advice::{
     model::step::Pending,
-    server::{facts::Server, setting::SettingSource},
+    planned::{Planned, PlannedSetting},
 };
+use host::server::{facts::Server, setting::SettingSource};
 
 use super::{
     next_start::{NextStart, server_at_next_start},

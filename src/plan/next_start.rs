@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use hugeinfo::{
+use host::{
     server::{
         facts::{Server, bytes_of_small_pages},
         largest_buffers::{Fit, TooFewPages, fit},

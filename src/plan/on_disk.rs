@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use hugeinfo::escape;
+use host::escape;
 use pgrx::PgSqlErrorCode;
 
 use super::output::{Place, Running};

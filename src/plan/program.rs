@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use hugeinfo::{
+use host::{
     escape,
     linux::{
         process::{Process, stat},

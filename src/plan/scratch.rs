@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hugeinfo::server::scratch_data::{auto_conf, settled};
+use host::server::scratch_data::{auto_conf, settled};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::{

@@ -6,11 +6,11 @@ use std::{
     path::Path,
 };
 
-use hugeinfo::{escape, server::failed_start::FailedStart};
+use host::{escape, server::failed_start::FailedStart};
 
 use pgrx::PgSqlErrorCode;
 
-use super::host::{self, Host};
+use super::host::{Host, NAMES};
 use crate::{
     error::Error,
     postgres::{
@@ -83,7 +83,7 @@ impl Planned {
     pub(crate) fn checked(settings: Option<Jsonb>) -> Result<Self, Error> {
         let members = members(settings)?;
         let is_of_host = |(name, _): &&Member| {
-            let mut names = host::NAMES.iter();
+            let mut names = NAMES.iter();
             names.any(|of_host| name.eq_ignore_ascii_case(of_host))
         };
         if let Some((name, _)) = members.iter().find(is_of_host) {
@@ -101,7 +101,7 @@ impl Planned {
     pub(crate) fn checked_for_host(settings: Option<Jsonb>) -> Result<(Self, Option<Host>), Error> {
         let mut members = members(settings)?;
         let host = Host::take_from(&mut members)?;
-        Ok((Self::of(members, &host::NAMES)?, host))
+        Ok((Self::of(members, &NAMES)?, host))
     }
 
     /// `also` are names that can be planned as well, and have been removed from `members`.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use hugeinfo::escape;
+use host::escape;
 use pgrx::pg_sys;
 use serde_json::Value;
 

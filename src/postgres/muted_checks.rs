@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, CString, c_char, c_void},
 };
 
-use hugeinfo::advice::muted::{self, Muted};
+use advice::muted::{self, Muted};
 use pgrx::{
     GucContext, GucFlags, GucRegistry, GucSetting, PgLogLevel, PgSqlErrorCode, pg_guard, pg_sys,
     pg_sys::panic::ErrorReport,

@@ -5,13 +5,13 @@ use std::{
     io,
 };
 
-use hugeinfo::server::patroni::PrimarySettings;
+use host::server::patroni::PrimarySettings;
 use pgrx::pg_sys;
 
 use super::{places, settings::with_setting, values::Value};
 use crate::error::Error;
 
-/// [`OF_PRIMARY`](hugeinfo::server::patroni::OF_PRIMARY).
+/// [`OF_PRIMARY`](host::server::patroni::OF_PRIMARY).
 const NAMES: [&CStr; 5] = [
     c"max_connections",
     c"max_locks_per_transaction",

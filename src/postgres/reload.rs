@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use hugeinfo::server::change_time;
+use host::server::change_time;
 use pgrx::pg_sys;
 
 use super::{places, setting_source, settings};

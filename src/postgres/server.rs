@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use hugeinfo::server::facts::{HugePages, Server, SharedMemoryType, Subject};
+use host::server::facts::{HugePages, Server, SharedMemoryType, Subject};
 use pgrx::pg_sys;
 
 use super::{settings::setting, values::whole_number};

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use hugeinfo::server::setting::{FileLine, Setting, SettingSource};
+use host::server::setting::{FileLine, Setting, SettingSource};
 use pgrx::pg_sys;
 
 use super::{c_string, places, roles, settings};

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
-use hugeinfo::server::setting::SettingSource;
+use host::server::setting::SettingSource;
 use pgrx::pg_sys;
 
 use super::{

@@ -1,6 +1,6 @@
 //! `hugeinfo_backends`: page tables, memory and faults of each process of this server.
 
-use hugeinfo::linux::{
+use host::linux::{
     error::absent_or,
     process::{oom_score, status},
 };

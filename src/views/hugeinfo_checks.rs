@@ -1,6 +1,6 @@
 //! `hugeinfo_checks`: a row for each check, including healthy ones.
 
-use hugeinfo::advice::{check::Remedy, diagnosis, render};
+use advice::{check::Remedy, diagnosis, render};
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hugeinfo::linux::{growth::try_collect, process::stat::Stat};
+use host::linux::{growth::try_collect, process::stat::Stat};
 use pgrx::{datum::Interval, pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;

@@ -1,7 +1,7 @@
 //! `hugeinfo_fit(pages, settings)`: the largest `shared_buffers` for a number of huge pages.
 
-use hugeinfo::{
-    model::machine::Machine,
+use advice::model::machine::Machine;
+use host::{
     server::largest_buffers::Fit,
     units::{PageSize, Pages, huge_pages},
 };

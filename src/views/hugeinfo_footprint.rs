@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hugeinfo::{
+use host::{
     linux::{
         error::{absent_or, fact},
         process::{

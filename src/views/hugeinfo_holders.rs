@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ffi::OsString, os::unix::ffi::OsStringExt};
 
-use hugeinfo::{
+use host::{
     linux::{error::absent_or, passwd, root::Root},
     server::holders::{self, HolderKind},
 };

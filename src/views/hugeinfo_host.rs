@@ -1,6 +1,6 @@
 //! `hugeinfo_host`: the host in one row.
 
-use hugeinfo::{
+use host::{
     linux::{
         cgroup::{memory, memory_events},
         error::fact,

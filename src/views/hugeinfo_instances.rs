@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 
-use hugeinfo::{
+use host::{
     linux::{
         error::{ReadError, fact},
         meminfo,

@@ -3,7 +3,7 @@
 
 use std::{ffi::OsStr, iter, os::unix::ffi::OsStrExt};
 
-use hugeinfo::{
+use host::{
     linux::{
         error::absent_or,
         process::smaps::{self, Entry},

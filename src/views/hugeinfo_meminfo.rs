@@ -1,6 +1,6 @@
 //! `hugeinfo_meminfo`: memory of the host by use, line by line.
 
-use hugeinfo::linux::{error::absent_or, meminfo, root::Root};
+use host::linux::{error::absent_or, meminfo, root::Root};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;

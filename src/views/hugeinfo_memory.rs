@@ -1,7 +1,7 @@
 //! `hugeinfo_memory(pid)`: the memory of one process, with shared memory divided by the number of
 //! processes that share it.
 
-use hugeinfo::linux::{error::absent_or, process::smaps};
+use host::linux::{error::absent_or, process::smaps};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;

@@ -1,7 +1,7 @@
 //! `hugeinfo_numa`: a row for each NUMA node and page size: its part of the pool, and its part of
 //! the main segment. The row of small pages also has the figures of the whole node.
 
-use hugeinfo::linux::{
+use host::linux::{
     error::absent_or,
     numa::node::{self, NodeCounters},
     root::Root,

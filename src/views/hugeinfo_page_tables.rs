@@ -1,8 +1,8 @@
 //! `hugeinfo_page_tables`: the size of page tables, now and on pages of each size.
 
-use hugeinfo::{
+use advice::model::page_tables::on_each_size;
+use host::{
     linux::{error::absent_or, process::status},
-    model::page_tables::on_each_size,
     server::environment::ProcessFigures,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};

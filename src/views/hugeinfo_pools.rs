@@ -1,6 +1,6 @@
 //! `hugeinfo_pools`: a row for each huge page size of the kernel.
 
-use hugeinfo::model::forecast::Forecast;
+use advice::model::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::pool::{pool_functions, pool_row};

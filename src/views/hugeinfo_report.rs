@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use hugeinfo::{
+use advice::model::machine::Machine;
+use host::{
     linux::{growth::TryPush, process::status::Memory, root::Root},
-    model::machine::Machine,
     server::sources,
 };
 use hugeinfo_report::{

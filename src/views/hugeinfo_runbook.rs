@@ -1,6 +1,6 @@
 //! `hugeinfo_runbook(settings)`: the steps to a healthy server, or to a planned configuration.
 
-use hugeinfo::advice::{planned::Planned, render, runbook};
+use advice::{planned::Planned, render, runbook};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;

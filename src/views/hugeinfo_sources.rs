@@ -1,6 +1,6 @@
 //! `hugeinfo_sources`: a row for each kernel source, and whether it can be read here.
 
-use hugeinfo::{linux::root::Root, server::sources};
+use host::{linux::root::Root, server::sources};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;

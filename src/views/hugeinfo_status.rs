@@ -1,6 +1,6 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use hugeinfo::advice::{diagnosis, render, status::StatusRow};
+use advice::{diagnosis, render, status::StatusRow};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{answer, functions::functions};

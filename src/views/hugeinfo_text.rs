@@ -1,6 +1,6 @@
 //! `hugeinfo_text()`: the answer for people.
 
-use hugeinfo::advice::text;
+use advice::text;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{error::Error, machine, postgres::encoding::shown_lines, views::answer};

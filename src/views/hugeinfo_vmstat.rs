@@ -1,6 +1,6 @@
 //! `hugeinfo_vmstat`: counters of the kernel's memory management, line by line.
 
-use hugeinfo::linux::{error::absent_or, root::Root, vmstat};
+use host::linux::{error::absent_or, root::Root, vmstat};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;

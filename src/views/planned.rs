@@ -1,10 +1,7 @@
 //! Parts that `hugeinfo_plan`, `hugeinfo_next_start` and `hugeinfo_fit` have in common.
 
-use hugeinfo::{
-    model::{forecast::Forecast, machine::Machine, other_host},
-    server::facts::Server,
-    units::Bytes,
-};
+use advice::model::{forecast::Forecast, machine::Machine, other_host};
+use host::{server::facts::Server, units::Bytes};
 
 use crate::{error::Error, machine, plan::host::Host};
 

@@ -1,10 +1,11 @@
 //! The columns of a pool, for `hugeinfo_pools` and `hugeinfo_plan`.
 
-use hugeinfo::{
-    advice::{diagnosis, render},
+use advice::{
+    diagnosis,
     model::{forecast::Forecast, machine::Machine},
-    units::PageSize,
+    render,
 };
+use host::units::PageSize;
 
 /// Like [`functions`](super::functions), for functions that return pools: with their own columns
 /// first, and more between the identity and the contents of a pool.
@@ -89,8 +90,8 @@ macro_rules! pool_functions {
 /// `here` is true if the row is about this machine, whose pools are known.
 macro_rules! pool_row {
     ($machine:expr, $forecast:expr, $here:expr, [$($first:expr),*], [$($more:expr),*]) => {{
-        let forecast: Option<&hugeinfo::model::forecast::Forecast> = $forecast;
-        let here: Option<&hugeinfo::model::forecast::Forecast> = forecast.filter(|_| $here);
+        let forecast: Option<&advice::model::forecast::Forecast> = $forecast;
+        let here: Option<&advice::model::forecast::Forecast> = forecast.filter(|_| $here);
         let pool = here.map(|forecast| &forecast.pool);
         let cgroup = here.and_then(|forecast| forecast.cgroup.as_ref().ok());
         let figure = $crate::numbers::bigint_or_null;

@@ -5,7 +5,7 @@
  *
  *     backends_floor POSTMASTER TIMES FILES
  *
- * Has to read the same files as crates/linux/src/process: tools/bench/backends compares the
+ * Has to read the same files as crates/host/src/linux/process: tools/bench/backends compares the
  * number of reads.
  */
 #include "floor.h"

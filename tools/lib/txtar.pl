@@ -4,7 +4,7 @@
 #   tools/lib/txtar.pl pack DIRECTORY >ARCHIVE
 #   tools/lib/txtar.pl unpack ARCHIVE DIRECTORY
 #
-# crates/hugeinfo/tests/txtar/mod.rs describes the format. Modes and empty directories are not kept.
+# crates/host/tests/txtar/mod.rs describes the format. Modes and empty directories are not kept.
 use strict;
 use warnings;
 

@@ -106,7 +106,7 @@ pub fn make(
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test may panic")]
-    use hugeinfo::advice::check::CheckId;
+    use advice::check::CheckId;
 
     use super::*;
 

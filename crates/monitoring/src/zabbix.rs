@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use hugeinfo::advice::muted;
+use advice::muted;
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;

@@ -2,18 +2,16 @@
 
 use std::fmt::Write;
 
-use hugeinfo::{
-    advice::{
-        check::{Check, CheckId},
-        diagnosis::{self, Verdict},
-        runbook,
-    },
-    escape,
+use advice::{
+    check::{Check, CheckId},
+    diagnosis::{self, Verdict},
     model::{
         forecast::Forecast,
         page_tables::{self, Cost},
     },
+    runbook,
 };
+use host::escape;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::{chart::patterns, sections, subject::Subject};

@@ -1,6 +1,7 @@
 //! Elements that several sections use.
 
-use hugeinfo::{advice::check::Status, units::Bytes};
+use advice::check::Status;
+use host::units::Bytes;
 use maud::{Markup, html};
 
 use crate::page::Context;

@@ -1,8 +1,8 @@
 //! The subject of a report.
 
-use hugeinfo::{
+use advice::model::machine::Machine;
+use host::{
     linux::process::status::Memory,
-    model::machine::Machine,
     server::{footprint::Footprint, sources::Source},
 };
 

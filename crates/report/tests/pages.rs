@@ -4,12 +4,9 @@
 
 mod fixtures;
 
+use advice::{diagnosis, model::forecast::Forecast, runbook};
 use fixtures::{ALL, HOSTILE};
-use hugeinfo::{
-    advice::{diagnosis, runbook},
-    model::forecast::Forecast,
-    units::{PageSize, Pages, huge_pages},
-};
+use host::units::{PageSize, Pages, huge_pages};
 use hugeinfo_report::{
     LONGEST, page,
     subject::{Figures, Subject},

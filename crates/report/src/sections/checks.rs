@@ -1,6 +1,6 @@
 //! The checks that need attention, then all others.
 
-use hugeinfo::advice::check::{Check, Status};
+use advice::check::{Check, Status};
 use maud::{Markup, html};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! The memory of the server before, from a saved row, and now.
 
-use hugeinfo::units::Bytes;
+use host::units::Bytes;
 use maud::{Markup, Render, html};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
-use hugeinfo::{
+use host::{
     escape,
     linux::numa::node::Node,
     server::{

@@ -1,8 +1,8 @@
 //! RAM of the host as one bar, and each pool of huge pages as a bar.
 
-use hugeinfo::{
+use advice::model::{demand::PoolTarget, forecast::Forecast, machine::Machine, memory};
+use host::{
     linux::{hugepages::Pool, meminfo::Usage},
-    model::{demand::PoolTarget, forecast::Forecast, machine::Machine, memory},
     server::{facts::Backing, footprint::Footprint},
     units::{Bytes, PageSize, Pages, capitalized, huge_pages},
 };

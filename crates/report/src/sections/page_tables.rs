@@ -1,9 +1,7 @@
 //! Page tables against connections, on 4 kB pages and on huge pages.
 
-use hugeinfo::{
-    model::page_tables::{Cost, small_and_huge},
-    units::{Bytes, PageSize},
-};
+use advice::model::page_tables::{Cost, small_and_huge};
+use host::units::{Bytes, PageSize};
 use maud::{Markup, Render, html};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
-use hugeinfo::units::Bytes;
+use host::units::Bytes;
 use maud::{Markup, Render, html};
 
 use crate::{

@@ -1,17 +1,15 @@
 //! The summary: one figure, the status, and the steps to take.
 
-use hugeinfo::{
-    advice::{
-        check::{CheckId, Status},
-        runbook::Row,
-    },
+use advice::{
+    check::{CheckId, Status},
     model::{
         forecast::Forecast,
         memory,
         start::{self, Fit},
     },
-    units::{Bytes, PageSize, Pages, capitalized, huge_pages},
+    runbook::Row,
 };
+use host::units::{Bytes, PageSize, Pages, capitalized, huge_pages};
 use maud::{Markup, html};
 
 use super::{comparison::Comparison, memory::uses, page_tables::Pair};

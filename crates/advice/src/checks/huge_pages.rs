@@ -1,0 +1,106 @@
+//! Which pages back the segment, and why it is not on huge pages.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, Status},
+    model::{
+        machine::Machine,
+        numa,
+        start::{self, Reason, StartOutcome},
+    },
+    render,
+};
+use host::{
+    server::facts::{Backing, HugePages, SharedMemoryType},
+    units::{Bytes, PageSize, capitalized, huge_pages},
+};
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let facts = &machine.facts;
+    let segment = facts.segment.as_ref()?;
+    let finding = match machine.backing() {
+        Backing::Unknown => {
+            let why =
+                "the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment";
+            return Err(why.into());
+        }
+        Backing::HugePages(size) => on_huge_pages(machine, Bytes(segment.bytes), size),
+        Backing::SmallPages => on_small_pages(machine),
+    };
+    Ok(finding.with(json!({
+        "huge_pages": facts.server.huge_pages.as_str(),
+        "segment_bytes": segment.bytes,
+        "page_size_bytes": segment.page_bytes,
+    })))
+}
+
+fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
+    let pages = huge_pages(segment.whole_pages(size), size);
+    match numa::most_for_mapped(machine, size) {
+        None => Finding::ok("on_huge_pages", format!("On {pages}.")),
+        Some(most) => Finding::critical(
+            "nodes_short",
+            format!(
+                "On {pages}, but the NUMA nodes that the server is allowed to use have only {most}. The server crashes (SIGBUS, or short reads) when it uses the rest."
+            ),
+        ),
+    }
+}
+
+fn on_small_pages(machine: &Machine) -> Finding {
+    let facts = &machine.facts;
+    let (running, next) = (&facts.server, facts.next_start());
+    // thp_shared judges transparent huge pages: hugeinfo_status does not look for them.
+    let base = format!("{} pages", machine.base_size());
+    if next.huge_pages == HugePages::Off {
+        let pending = match running.huge_pages {
+            HugePages::Off => "",
+            HugePages::On | HugePages::Try => " is pending a restart",
+        };
+        return Finding::ok(
+            "turned_off",
+            format!("On {base}: huge_pages = off{pending}."),
+        );
+    }
+    let (code, cause) = if running.huge_pages == HugePages::Off {
+        (
+            "started_off",
+            "the server was started with huge_pages = off",
+        )
+    } else if running.shared_memory_type != SharedMemoryType::Mmap {
+        ("sysv", "shared_memory_type = sysv cannot use huge pages")
+    } else {
+        ("fell_back", "huge_pages = try fell back")
+    };
+    let outcome = start::outcome(machine);
+    let (status, code, next) = match outcome {
+        StartOutcome::HugePages(_) => (
+            Status::Warning,
+            code,
+            "A restart would get huge pages.".to_owned(),
+        ),
+        StartOutcome::SmallPages(reason, _)
+        | StartOutcome::Fails(reason, _)
+        | StartOutcome::Unknown(reason) => {
+            if reason == Reason::NoHugePages {
+                return Finding::ok(
+                    "no_huge_pages",
+                    format!("On {base}. {}", render::reason(&reason)),
+                );
+            }
+            let code = match &reason {
+                Reason::NoSuchSize { .. } => "no_such_size",
+                _ => code,
+            };
+            let next = match reason {
+                Reason::Sysv if code == "sysv" => String::new(),
+                Reason::Missing(_) => capitalized(&render::reason(&reason)),
+                reason => render::reason(&reason),
+            };
+            (Status::Warning, code, next)
+        }
+    };
+    let text = format!("On {base}: {cause}. {next}");
+    Finding::new(status, code, text.trim_end())
+}

@@ -1,0 +1,16 @@
+//! `vm.hugetlb_shm_group`, which much advice names: the kernel checks it only for `shmget` with
+//! `SHM_HUGETLB`, and PostgreSQL calls `mmap`.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, env},
+    model::machine::Machine,
+};
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let group = env(machine)?.host.vm.hugetlb_shm_group;
+    let group = group.ok_or("the file cannot be read")?;
+    let text = format!("vm.hugetlb_shm_group ({group}) does not affect PostgreSQL.");
+    Ok(Finding::ok("no_effect", text).with(json!({ "hugetlb_shm_group": group })))
+}

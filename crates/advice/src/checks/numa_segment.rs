@@ -1,0 +1,88 @@
+//! The distribution of the segment over NUMA nodes.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, env},
+    decision::Decision,
+    model::{
+        machine::Machine,
+        step::{ServiceChange, Step},
+    },
+    thresholds::{SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES},
+};
+use host::{
+    server::facts::AllowedNodes,
+    units::{Bytes, PageSize, Pages},
+};
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let all = machine.nodes().ok_or("the NUMA nodes cannot be read")?;
+    let with_memory = all
+        .iter()
+        .filter(|node| node.memory.total != Some(0))
+        .count();
+    let usable = match &machine.facts.allowed_nodes {
+        AllowedNodes::Only(nodes) => nodes.len(),
+        AllowedNodes::All | AllowedNodes::Unknown(_) => with_memory,
+    };
+    if usable < 2 {
+        return Ok(Finding::ok(
+            "one_node",
+            "The server can use only one NUMA node.",
+        ));
+    }
+    let (nodes, page_bytes) = env
+        .segment_nodes
+        .as_ref()
+        .zip(machine.facts.page_bytes())
+        .ok_or("numa_maps cannot be read for any process")?;
+    let size = PageSize(page_bytes);
+    let touched: Pages = nodes.values().map(|pages| Pages(*pages)).sum();
+    let evidence: Vec<_> = nodes
+        .iter()
+        .map(|(node, pages)| json!({ "node": node, "segment_pages": pages }))
+        .collect();
+    let evidence = json!({ "page_size_bytes": page_bytes, "nodes": evidence });
+    if touched * size < Bytes(SEGMENT_TOUCHED_BYTES) {
+        let text = format!(
+            "Too little of the segment is in use to judge: {}.",
+            touched * size
+        );
+        return Ok(Finding::ok("little_in_use", text).with(evidence));
+    }
+    // The fewest nodes that hold nearly all of it, against the nodes that it could use.
+    let mut largest: Vec<(u32, u64)> = nodes.iter().map(|(node, pages)| (*node, *pages)).collect();
+    largest.sort_by_key(|(_, pages)| std::cmp::Reverse(*pages));
+    let mut so_far = 0_u64;
+    let few: Vec<_> = largest
+        .iter()
+        .take_while(|(_, pages)| {
+            let is_enough =
+                so_far.saturating_mul(100) > touched.0.saturating_mul(SEGMENT_ON_ONE_NODE_PERCENT);
+            so_far = so_far.saturating_add(*pages);
+            !is_enough
+        })
+        .map(|(node, _)| node.to_string())
+        .collect();
+    let finding = if few.len().saturating_mul(2) <= usable {
+        let noun = if few.len() == 1 { "node" } else { "nodes" };
+        Finding::warning(
+            "on_few_nodes",
+            format!(
+                "More than {SEGMENT_ON_ONE_NODE_PERCENT}% of the {} of the segment that is in use is on NUMA {noun} {}, out of {usable} nodes.",
+                touched * size,
+                few.join(", ")
+            ),
+        )
+    } else {
+        Finding::ok("on_several_nodes", "The segment is on most NUMA nodes.")
+    };
+    Ok(finding.with(evidence))
+}
+
+/// Starts the server with interleaved memory. Takes effect at the next restart.
+pub(super) fn steps(_: &Machine) -> Result<Vec<Step>, Decision> {
+    Ok(vec![Step::ChangeService(ServiceChange::Interleave)])
+}

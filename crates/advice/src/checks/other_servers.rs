@@ -1,0 +1,152 @@
+//! Whether the pool is enough for all PostgreSQL servers of this host.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, Unknown, env},
+    decision::Decision,
+    model::{
+        demand::{self, Demands, Hidden, When, Who},
+        machine::Machine,
+        numa,
+    },
+};
+use host::{
+    server::visibility::Visibility,
+    units::{Bytes, PageSize, Pages, huge_pages},
+};
+
+/// Maximum number of servers with unknown settings that the text lists by name.
+const MOST_NAMED: usize = 3;
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let others = env.other_servers.as_ref()?;
+    let place = match env.visibility {
+        Visibility::Host => "on this host",
+        Visibility::Namespace | Visibility::Hidden => "among the visible processes",
+    };
+    let count = others.iter().filter(|other| !other.is_stopped).count();
+    // Servers in other containers are expected. The text has "among the visible processes" for
+    // them.
+    let hidden =
+        demand::hidden_servers(machine).filter(|hidden| *hidden != Hidden::OtherNamespaces);
+    if count == 0 {
+        if let Some(hidden) = hidden {
+            return Err(Unknown(hidden.to_string()));
+        }
+        let text = format!("No other PostgreSQL server runs {place}.");
+        return Ok(Finding::ok("alone", text).with(json!({ "other_servers": 0 })));
+    }
+    let servers = match count {
+        1 => format!("Another server runs {place}."),
+        count => format!("{count} other servers run {place}."),
+    };
+    let pool_unknown = || Unknown(format!("{servers} The pool cannot be read"));
+    let demands = demands_of_all(machine).ok_or_else(pool_unknown)?;
+    let size = demands.size;
+    let needed = demands.total();
+    let pool = machine.pool(size).ok_or_else(pool_unknown)?;
+    let has = Pages(pool.persistent());
+    let mut unknown = demand::of_unknown_wish(machine, size);
+    unknown.sort_by_key(|server| !server.is_limited);
+    let mut text = format!(
+        "{servers} The pool has {}; {demands}.",
+        huge_pages(has, size)
+    );
+    let asked = demands.asked_by_others();
+    for server in unknown.iter().take(MOST_NAMED) {
+        let verb = server.pages.verb("is", "are");
+        text = format!(
+            "{text} {} more {verb} needed if {} is to use huge pages{}.",
+            server.pages,
+            server.name,
+            if server.is_limited {
+                ", but a hugetlb limit of its cgroup is lower: raise that limit first"
+            } else {
+                ""
+            }
+        );
+    }
+    if let Some(rest) = unknown.get(MOST_NAMED..).filter(|rest| !rest.is_empty()) {
+        let pages: Pages = rest.iter().map(|server| server.pages).sum();
+        text = format!(
+            "{text} Another {pages} {} needed for {} other servers.",
+            pages.verb("is", "are"),
+            rest.len()
+        );
+    }
+    let finding = if is_short(machine, &demands) {
+        Finding::warning(
+            "pool_short_for_all",
+            format!("{text} The last server to start would get no huge pages."),
+        )
+    } else if let Some(hidden) = hidden {
+        Finding::unknown(format!("{text} There could be more servers: {hidden}."))
+    } else if needed > has {
+        // Other checks judge the pages of this server.
+        Finding::ok("pool_short", text)
+    } else {
+        Finding::ok("enough_for_all", text)
+    };
+    Ok(finding.with(json!({
+        "other_servers": count,
+        "hidden_servers": others.iter().filter(|server| server.segment.is_none()).count(),
+        "page_size_bytes": size.0,
+        "own_pages": demands.of_this_server().0,
+        "others_pages": (demands.sum(|who| matches!(who, Who::OtherServer(_))) + asked).0,
+        "other_programs_pages": demands.sum(|who| *who == Who::OtherPrograms).0,
+        "persistent_pages": has.0,
+    })))
+}
+
+/// The demands on a pool with all servers that ask for huge pages, whether there is memory for all
+/// of them or not: the pool of this server, or of the default size, unless only another pool is too
+/// small for servers that ask for its pages.
+fn demands_of_all(machine: &Machine) -> Option<Demands> {
+    let next = machine.next_start();
+    let size = machine
+        .size_asked_for(&next)
+        .filter(|size| machine.pool(*size).is_some());
+    let size = size.or(machine.default_size())?;
+    let of_all = |size| Demands::with_all(machine, size, &next);
+    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+    std::iter::once(size)
+        .chain(sizes)
+        .filter_map(of_all)
+        .find(|demands| is_short(machine, demands))
+        .or_else(|| of_all(size))
+}
+
+/// Whether the pool is too small for servers that ask for its pages.
+fn is_short(machine: &Machine, demands: &Demands) -> bool {
+    let has = machine
+        .pool(demands.size)
+        .map_or(0, |pool| pool.persistent());
+    demands.asked_by_others() > Pages(0) && demands.total() > Pages(has)
+}
+
+/// The decision that remains once this server has its pages.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    let demands = demands_of_all(machine)?;
+    let size = demands.size;
+    let pages = demands.total();
+    let has = Pages(machine.pool(size)?.persistent());
+    let next = machine.next_start();
+    let counted = Demands::of(machine, size, &next, When::AfterRestart)?;
+    if counted.asked_by_others() == demands.asked_by_others() {
+        // Something else than memory keeps the pool from growing: a bound server only gets pages
+        // on its own nodes.
+        let own = numa::lacking_on_allowed(machine, size, demands.of_this_server())?;
+        let missing = pages - has - own;
+        return (own > Pages(0) && missing > Pages(0)).then(|| {
+            Decision::Text(format!(
+                "allocate {} for other servers, on the NUMA nodes that they use",
+                huge_pages(missing, size)
+            ))
+        });
+    }
+    let missing = demands.missing_now(machine);
+    let fits = missing.unwrap_or_default() == Bytes(0);
+    (pages > has).then_some(Decision::OtherServers { size, pages, fits })
+}

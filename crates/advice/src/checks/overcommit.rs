@@ -1,0 +1,70 @@
+//! Strict overcommit (`vm.overcommit_memory = 2`): the pools lower the commit limit.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, env},
+    decision::{self, Decision},
+    model::{
+        machine::Machine,
+        memory::{self, CommitLimit},
+    },
+    thresholds::COMMITTED_PERCENT,
+};
+use host::units::Bytes;
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let vm = &env(machine)?.host.vm;
+    let mode = vm
+        .overcommit_memory
+        .ok_or("vm.overcommit_memory cannot be read")?;
+    let usage = machine.usage();
+    let pools = memory::left(machine).map(|_| memory::in_pools(machine));
+    let limit = CommitLimit::of(machine);
+    // CommitLimit = (RAM - pools) * ratio / 100 + swap, unless overcommit_kbytes replaces the first
+    // part (mm/util.c vm_commit_limit).
+    let ratio = limit.and_then(|limit| limit.ratio);
+    let taken = pools.zip(ratio).map(|(pools, ratio)| pools.percent(ratio));
+    let finding = if mode == 2 {
+        let limit = limit.ok_or("/proc/meminfo has no CommitLimit")?;
+        let taken = taken.filter(|bytes| *bytes > Bytes(0));
+        let by_pools = taken.map_or_else(String::new, |bytes| {
+            format!(" The pools lower the limit by {bytes}.")
+        });
+        let text = format!(
+            "Strict overcommit: {} of {} is committed.{by_pools}",
+            limit.committed, limit.limit
+        );
+        if limit.committed > limit.limit.percent(COMMITTED_PERCENT) {
+            Finding::warning("near_commit_limit", text)
+        } else {
+            Finding::ok("within_commit_limit", text)
+        }
+    } else {
+        Finding::ok(
+            "not_strict",
+            format!(
+                "No strict overcommit (vm.overcommit_memory = {mode}): the pools do not lower a commit limit."
+            ),
+        )
+    };
+    Ok(finding.with(json!({
+        "overcommit_memory": mode,
+        "overcommit_ratio": vm.overcommit_ratio,
+        "commit_limit_bytes": usage.and_then(|usage| usage.commit_limit),
+        "committed_as_bytes": usage.and_then(|usage| usage.committed),
+        "pools_bytes": pools.map(|pools| pools.0),
+        "taken_by_pools_bytes": taken.map(|taken| taken.0),
+    })))
+}
+
+/// The decision about swap or fewer commitments, if no ratio helps.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    let limit = CommitLimit::of(machine)?;
+    let wanted = decision::commit_limit_for(limit.committed);
+    (wanted > limit.limit && limit.ratio.is_none()).then(|| Decision::AddSwap {
+        missing: wanted - limit.limit,
+        ratio: None,
+        enough: None,
+    })
+}

@@ -1,0 +1,110 @@
+//! Whether page tables are large.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, env},
+    decision::Decision,
+    model::{
+        machine::Machine,
+        page_tables::{bytes_of_one, on_other_pages},
+    },
+    thresholds::{
+        PAGE_TABLES_AT_LEAST_BYTES, PAGE_TABLES_OF_RAM_PERCENT, PAGE_TABLES_OF_SEGMENT_PERCENT,
+    },
+};
+use host::{
+    server::facts::Backing,
+    units::{Bytes, PageSize},
+};
+
+/// Whether page tables count for the whole server: huge pages are turned off, and the page tables
+/// of the host are large enough that this server's could be large.
+pub(super) fn count_for_server(machine: &Machine) -> bool {
+    let of_host = machine.usage().and_then(|usage| usage.page_tables);
+    let might_be_large = of_host.is_some_and(|bytes| bytes >= PAGE_TABLES_AT_LEAST_BYTES);
+    machine.is_turned_off() && might_be_large
+}
+
+/// Page tables of all processes. `None`: unknown.
+fn total(machine: &Machine) -> Option<Bytes> {
+    let processes = &machine.env.as_ref()?.processes;
+    let each = processes.iter().filter_map(|process| process.page_tables);
+    each.map(Bytes).reduce(|all, one| all + one)
+}
+
+/// Whether they are large, against RAM, and on small pages against the segment that they map.
+fn are_large(machine: &Machine) -> bool {
+    let (Some(total), Some(ram)) = (total(machine), machine.ram()) else {
+        return false;
+    };
+    let segment = Bytes(machine.facts.needed_bytes());
+    let is_beyond = |percent: u64, of: Bytes| total > of.percent(percent);
+    total >= Bytes(PAGE_TABLES_AT_LEAST_BYTES)
+        && (is_beyond(PAGE_TABLES_OF_RAM_PERCENT, ram)
+            || machine.backing() == Backing::SmallPages
+                && is_beyond(PAGE_TABLES_OF_SEGMENT_PERCENT, segment))
+}
+
+/// Estimates them on huge pages. `None`: the segment is on huge pages, or something is unknown.
+fn on_huge_pages(machine: &Machine) -> Option<(Bytes, PageSize)> {
+    if machine.backing() != Backing::SmallPages {
+        return None;
+    }
+    let size = machine.size_asked_for(&machine.next_start_on_huge_pages())?;
+    let processes = &machine.env.as_ref()?.processes;
+    let segment = machine.facts.needed_bytes();
+    let bytes = on_other_pages(processes, segment, machine.facts.base_page_bytes, size.0);
+    Some((Bytes(bytes), size))
+}
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let total = total(machine).ok_or("the kernel reports page tables for no process")?;
+    let ram = machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
+    let segment = Bytes(machine.facts.needed_bytes());
+    let count = env.processes.len();
+    let then = on_huge_pages(machine).filter(|(bytes, _)| *bytes < total);
+    let saving = then.map_or_else(String::new, |(bytes, size)| {
+        format!("; on {size} pages they would take about {bytes}")
+    });
+    let text = format!("Page tables of {count} processes take {total}{saving}.");
+    let finding = if are_large(machine) {
+        Finding::warning("large_page_tables", text)
+    } else {
+        Finding::ok("small_page_tables", text)
+    };
+    let size = match machine.backing() {
+        Backing::HugePages(size) => Some(size),
+        Backing::SmallPages | Backing::Unknown => {
+            machine.size_asked_for(machine.facts.next_start())
+        }
+    };
+    let of_all =
+        |page_bytes| bytes_of_one(segment.0, page_bytes).saturating_mul(env.max_connections);
+    Ok(finding.with(json!({
+        "page_table_bytes": total.0,
+        "on_huge_pages_bytes": then.map(|(bytes, _)| bytes.0),
+        "processes": count,
+        "memory_total_bytes": ram.0,
+        "needed_bytes": segment.0,
+        "at_max_connections_bytes": machine.facts.page_bytes().map(of_all),
+        "at_max_connections_on_huge_pages_bytes": size.map(|size| of_all(size.0)),
+    })))
+}
+
+/// Whether they are large, and would be small on huge pages and less than half as large.
+pub(crate) fn need_huge_pages(machine: &Machine) -> bool {
+    let would_be_small = |bytes: Bytes| {
+        let ram = machine.ram();
+        ram.is_some_and(|ram| bytes <= ram.percent(PAGE_TABLES_OF_RAM_PERCENT))
+    };
+    let halves = |bytes: Bytes| total(machine).is_some_and(|now| bytes + bytes <= now);
+    are_large(machine)
+        && on_huge_pages(machine).is_some_and(|(bytes, _)| would_be_small(bytes) && halves(bytes))
+}
+
+/// Recommends fewer connections if huge pages do not help.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    (!need_huge_pages(machine)).then_some(Decision::FewerConnections)
+}

@@ -1,0 +1,64 @@
+//! Whether the pools have the pages that this boot requested, as far as they are needed. The kernel
+//! allocates the pages that it finds and reports no error.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, env},
+    model::{demand::PoolTarget, machine::Machine},
+};
+use host::units::{PageSize, Pages, huge_pages};
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    env(machine)?.next_boot.as_ref()?;
+    let boot = machine.this_boot.as_ref().ok_or("it was not read")?;
+    let pools = machine.facts.pools.as_ref()?;
+    let default = machine.default_bytes();
+    let next = machine.next_start();
+    let mut evidence = Vec::new();
+    let (mut worst, mut unknown) = (None, None);
+    for pool in pools {
+        let size = PageSize(pool.page_bytes);
+        let target = PoolTarget::of(machine, size, &next)
+            .ok_or("the main shared memory segment cannot be read")?;
+        if target.after.total() > Pages(0) {
+            unknown = unknown.or(boot.unknown_of(size.0, default).next());
+        }
+        let Some(request) = boot.pages(size.0, default) else {
+            continue;
+        };
+        let (asked, has) = (Pages(request.pages), Pages(pool.persistent()));
+        evidence.push(json!({
+            "page_size_bytes": size.0,
+            "asked_pages": asked.0,
+            "persistent_pages": has.0,
+            "source": request.place.to_string(),
+        }));
+        // The running server keeps the pages that it has.
+        let missing = asked.min(target.after.total()) - has;
+        if missing > Pages(0) {
+            let text = format!(
+                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.",
+                request.place,
+                huge_pages(asked, size),
+                target.after,
+            );
+            worst = worst.max(Some((missing * size, text)));
+        }
+    }
+    let finding = match (worst, unknown) {
+        (Some((_, text)), _) => Finding::warning("not_filled", text),
+        (None, Some(unknown)) => Finding::unknown(format!(
+            "{unknown}, so the number of pages that this boot asked for is unknown."
+        )),
+        (None, None) if evidence.is_empty() => Finding::ok(
+            "not_asked",
+            "The boot configuration asks for no huge pages.",
+        ),
+        (None, None) => Finding::ok(
+            "filled",
+            "The pools hold all needed pages that this boot asked for.",
+        ),
+    };
+    Ok(finding.with(json!({ "pools": evidence })))
+}

@@ -1,0 +1,58 @@
+//! Whether the pool can grow now, where it has to.
+
+use serde_json::json;
+
+use crate::{
+    check::{Finding, Judgment, env},
+    model::{forecast::Forecast, machine::Machine},
+};
+use host::units::{PageSize, Pages, huge_pages};
+
+/// The counter of failed allocations of huge pages, since Linux 2.6.33.
+const FAILURES: &str = "htlb_buddy_alloc_fail";
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    if !machine.facts.asks_for_huge_pages() {
+        return Ok(Finding::does_not_ask());
+    }
+    let target = Forecast::of_target(machine).ok_or("the pool cannot be read")?;
+    let shortfall = target
+        .shortfall
+        .ok_or("the main shared memory segment cannot be read")?;
+    let free_blocks = env.free_blocks.as_ref()?;
+    let size = PageSize(target.pool.page_bytes);
+    let ready = free_blocks.huge_pages(size.0, machine.facts.base_page_bytes);
+    let failures = env
+        .vmstat
+        .as_ref()
+        .ok()
+        .and_then(|vmstat| vmstat.get(FAILURES));
+    let grow = format!("The pool has to grow by {}", huge_pages(shortfall, size));
+    let finding = match (shortfall, ready) {
+        (Pages(0), _) => Finding::ok("need_not_grow", "The pool does not have to grow."),
+        (_, Some(ready)) if Pages(ready) >= shortfall => Finding::ok(
+            "can_grow",
+            format!("{grow}; free memory has blocks for {ready}."),
+        ),
+        (_, Some(ready)) => Finding::warning(
+            "fragmented",
+            format!(
+                "{grow}; free memory has blocks for {ready}. The kernel has to compact memory and might allocate fewer pages."
+            ),
+        ),
+        (_, None) => Finding::warning(
+            "too_large_for_blocks",
+            format!(
+                "{grow}, which {} larger than any free block. The kernel might not find memory for them before a reboot.",
+                shortfall.verb("is", "are")
+            ),
+        ),
+    };
+    Ok(finding.with(json!({
+        "page_size_bytes": size.0,
+        "shortfall_pages": shortfall.0,
+        "free_in_blocks_pages": ready,
+        FAILURES: failures,
+    })))
+}

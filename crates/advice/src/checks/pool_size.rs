@@ -1,0 +1,183 @@
+//! Idle huge pages: memory that the kernel can use for nothing else.
+
+use serde_json::{Value, json};
+
+use crate::{
+    check::{Finding, Judgment, Status},
+    decision::{self, Decision},
+    model::{
+        demand::{IdleFor, PoolTarget},
+        machine::Machine,
+        memory, numa,
+        start::{self, Reason, StartOutcome},
+    },
+    render,
+    thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
+};
+use host::units::{Bytes, PageSize, Pages, huge_pages};
+
+/// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more
+/// than a hundredth of RAM, or the pools leave too little RAM.
+pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: PageSize) -> bool {
+    let idle = idle * size;
+    let of_ram = machine
+        .ram()
+        .map_or(Bytes(0), |ram| ram.percent(IDLE_OF_RAM_PERCENT));
+    // Any page counts if the pools leave too little.
+    let is_short = memory::missing_outside_pools(machine).unwrap_or_default() > Bytes(0);
+    if is_short && idle > Bytes(0) {
+        return true;
+    }
+    idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
+}
+
+/// The target of each pool.
+fn targets(machine: &Machine) -> Option<Vec<PoolTarget>> {
+    let next = machine.next_start();
+    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+    sizes
+        .map(|size| PoolTarget::of(machine, size, &next))
+        .collect()
+}
+
+fn is_large(machine: &Machine, target: &PoolTarget) -> bool {
+    is_much_idle(machine, target.idle(), target.now.total(), target.now.size)
+}
+
+/// The page size of the pool with the most idle memory that is worth releasing.
+pub(crate) fn largest_idle_size(machine: &Machine) -> Option<PageSize> {
+    Some(largest_idle(machine)?.now.size)
+}
+
+/// Status of a pool with many idle pages. Idle pages alone are no reason for a restart
+/// that releases more of them.
+fn status(target: &PoolTarget) -> Status {
+    match &target.idle_for {
+        Some(_) => Status::Unknown,
+        None if target.now.total() > target.after.total() => Status::Ok,
+        None => Status::Warning,
+    }
+}
+
+/// The pool with the most idle memory that is worth releasing, and should be released first.
+fn largest_idle(machine: &Machine) -> Option<PoolTarget> {
+    let targets = targets(machine)?.into_iter();
+    let large = targets.filter(|target| is_large(machine, target));
+    large.max_by_key(|target| (status(target), target.idle() * target.now.size))
+}
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    if let StartOutcome::SmallPages(Reason::NoHugePages, _) = start::outcome(machine) {
+        return Ok(Finding::ok(
+            "no_huge_pages",
+            render::reason(&Reason::NoHugePages),
+        ));
+    }
+    machine.facts.pools.as_ref()?;
+    machine.facts.segment.as_ref()?;
+    let targets = targets(machine).ok_or("the page size of the segment is unknown")?;
+    machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
+    let Some(large) = largest_idle(machine) else {
+        let unused =
+            |target: &&PoolTarget| (target.idle() + target.unused_at_boot()) * target.now.size;
+        let most = targets.iter().max_by_key(unused);
+        let most = most.filter(|target| unused(target) > Bytes(0));
+        return Ok(match most {
+            None => Finding::ok("no_idle_pages", "No pool holds idle pages."),
+            Some(target) => {
+                let code = match target.unused_at_boot() {
+                    Pages(0) => "few_idle_pages",
+                    _ => "idle_by_configuration",
+                };
+                Finding::ok(code, sentence(target)).with(evidence(target))
+            }
+        });
+    };
+    let text = sentence(&large);
+    let finding = match &large.idle_for {
+        Some(IdleFor::Hidden(hidden)) => {
+            Finding::unknown(format!("{text} Other servers could need them: {hidden}."))
+        }
+        Some(IdleFor::Server(server)) => {
+            Finding::unknown(format!("{text} They could be meant for {server}."))
+        }
+        Some(IdleFor::PendingSettings(why)) => {
+            let why = why.trim_end_matches('.');
+            Finding::unknown(format!("{text} Pending settings could need them ({why})."))
+        }
+        Some(IdleFor::NotNamed(command)) => Finding::unknown(format!(
+            "{text} The next start could need them ({command})."
+        )),
+        Some(IdleFor::UnknownBoot(why)) => Finding::unknown(format!(
+            "{text} The boot configuration could ask for them ({why})."
+        )),
+        // Two numbers in a row would confuse.
+        None if status(&large) == Status::Ok => {
+            let later = large.now.total() - large.after.total();
+            Finding::ok(
+                "idle_after_restart",
+                format!("{text} {later} more will be idle after the next restart."),
+            )
+        }
+        None => Finding::warning("unused_pages", text),
+    };
+    Ok(finding.with(evidence(&large)))
+}
+
+fn sentence(target: &PoolTarget) -> String {
+    let size = target.now.size;
+    let count = |pages: Pages| {
+        format!(
+            "{} ({}) {}",
+            huge_pages(pages, size),
+            pages * size,
+            pages.verb("is", "are")
+        )
+    };
+    match (&target.at_boot, target.unused_at_boot()) {
+        (Some((asked, place)), unused) if unused > Pages(0) && target.idle() > Pages(0) => format!(
+            "{} idle, although {place} asks for {asked} at boot; {}.",
+            count(target.idle()),
+            target.now
+        ),
+        (Some((_, place)), unused) if unused > Pages(0) => format!(
+            "{} not used now, but {place} asks for them at boot; {}.",
+            count(unused),
+            target.now
+        ),
+        _ => format!("{} idle; {}.", count(target.idle()), target.now),
+    }
+}
+
+fn evidence(target: &PoolTarget) -> Value {
+    let size = target.now.size;
+    json!({
+        "page_size_bytes": size.0,
+        "persistent_pages": target.persistent.0,
+        "needed_pages": target.now.total().0,
+        "idle_bytes": (target.idle() * size).0,
+    })
+}
+
+/// Pages that the nodes can release if those of a bound server keep what it needs.
+fn free_on_all_nodes(machine: &Machine, target: &PoolTarget) -> Pages {
+    let size = target.now.size;
+    let part = machine.allowed_part(size);
+    let allowed = part.map_or(Pages(0), |part| part.total) - target.now.of_this_server();
+    numa::free_on_other_nodes(machine, size) + allowed
+}
+
+/// The decision about idle pages.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    let target = largest_idle(machine)?;
+    decision::about_idle(&target).or_else(|| {
+        machine
+            .is_bound_to_nodes()
+            .then(|| Decision::ReleaseByNode {
+                size: target.now.size,
+                pages: target.idle().min(free_on_all_nodes(machine, &target)),
+                kept: target.now.of_this_server(),
+                nodes: numa::allowed_numbers(machine),
+            })
+    })
+}

@@ -1,0 +1,142 @@
+//! Whether the next start would get huge pages, with the settings that it will use.
+
+use serde_json::{Value, json};
+
+use crate::{
+    check::{Finding, Judgment, Unknown},
+    decision::Decision,
+    model::{
+        forecast::Forecast,
+        machine::{Machine, ServerState},
+        start::{self, Fit, Reason, StartOutcome},
+    },
+    render,
+};
+use host::{server::environment::Files, units::capitalized};
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let has_them = machine.is_on_huge_pages() == Some(true);
+    let start = name_of_start(machine);
+    let capital = capitalized(start);
+    let finding = match start::outcome(machine) {
+        StartOutcome::HugePages(_) => {
+            let files = machine.env.as_ref().map(|env| &env.files);
+            let text = if files.is_some_and(Files::stop_a_start) {
+                &format!(
+                    "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
+                )
+            } else if has_them {
+                "A restart would get them again."
+            } else {
+                &format!("{capital} would get huge pages.")
+            };
+            Finding::ok("fits", text)
+        }
+        StartOutcome::Unknown(reason @ Reason::Overcommit { .. }) => Finding::warning(
+            "only_a_start_shows",
+            format!(
+                "Only a start shows whether the server gets huge pages. {}",
+                render::reason(&reason)
+            ),
+        ),
+        StartOutcome::Unknown(reason) => return Err(Unknown(render::reason(&reason))),
+        StartOutcome::Fails(reason, Some(fit)) => Finding::critical(
+            "would_not_start",
+            format!(
+                "{capital} would fail. {} {}",
+                render::reason(&reason),
+                render::fit(&fit)
+            ),
+        ),
+        StartOutcome::Fails(reason, None) => Finding::critical(
+            "would_not_start",
+            format!(
+                "{capital} would fail, because huge_pages = on. {}",
+                render::reason(&reason)
+            ),
+        ),
+        StartOutcome::SmallPages(
+            reason,
+            fit @ (Fit::BeyondMemory { .. } | Fit::BeyondCgroup { .. }),
+        ) => Finding::critical(
+            "would_run_out_of_memory",
+            format!(
+                "After {start}, memory would run out. {} {}",
+                render::reason(&reason),
+                render::fit(&fit)
+            ),
+        ),
+        StartOutcome::SmallPages(reason @ (Reason::Off | Reason::Sysv), _) if !has_them => {
+            Finding::ok("does_not_ask", render::reason(&reason))
+        }
+        StartOutcome::SmallPages(reason @ Reason::NoHugePages, _) => {
+            Finding::ok("no_huge_pages", render::reason(&reason))
+        }
+        StartOutcome::SmallPages(reason, _) if has_them => Finding::warning(
+            "would_lose_at_restart",
+            format!(
+                "A restart would lose huge pages. {}",
+                render::reason(&reason)
+            ),
+        ),
+        StartOutcome::SmallPages(reason, _) => Finding::warning(
+            "would_not_get",
+            format!(
+                "{capital} would not get huge pages. {}",
+                render::reason(&reason)
+            ),
+        ),
+    };
+    Ok(finding.with(evidence(machine)))
+}
+
+/// The next start in findings, with its article.
+pub(super) fn name_of_start(machine: &Machine) -> &'static str {
+    match machine.state {
+        ServerState::Running => "a restart",
+        ServerState::Stopped | ServerState::NotCreated => "a start",
+    }
+}
+
+/// Huge pages that are turned off on purpose stay off. If a pending change
+/// turns them off and the segment does not fit on small pages, the change should be undone.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    if start::misfit(machine).is_none() {
+        let outcome = start::outcome(machine);
+        return matches!(outcome, StartOutcome::SmallPages(Reason::Off, _)).then(|| {
+            Decision::Text(
+                "do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"
+                    .to_owned(),
+            )
+        });
+    }
+    let pending = machine
+        .env
+        .as_ref()
+        .map(|env| env.pending_settings.as_slice());
+    let pending = pending.filter(|names| !names.is_empty())?;
+    (machine.is_on_huge_pages() == Some(true)).then(|| {
+        Decision::Text(format!(
+            "undo the pending change of {} (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",
+            pending.join(", ")
+        ))
+    })
+}
+
+/// The figures of the pool that the next start asks for.
+pub(super) fn evidence(machine: &Machine) -> Value {
+    let next = machine.facts.next_start();
+    let target = Forecast::of_target(machine);
+    let target = target.as_ref();
+    json!({
+        "huge_pages": next.huge_pages.as_str(),
+        "needed_bytes": machine.facts.needed_bytes(),
+        "page_size_bytes": machine.size_asked_for(next).map(|size| size.0),
+        "required_pages": target.map(|target| target.required.0),
+        "pool_total_pages": target.map(|target| target.pool.total),
+        "own_pages": target.and_then(|target| target.held).map(|pages| pages.0),
+        "others_pages": target.and_then(|target| target.others).map(|pages| pages.0),
+        "shortfall_pages": target.and_then(|target| target.shortfall).map(|pages| pages.0),
+        "recommended_nr_hugepages": target.and_then(Forecast::recommended).map(|pages| pages.0),
+    })
+}

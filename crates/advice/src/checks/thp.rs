@@ -1,0 +1,39 @@
+//! Parts that the checks of transparent huge pages have in common.
+
+use crate::{
+    check::{Unknown, env},
+    model::{machine::Machine, step::Step},
+};
+use host::linux::{error::Absence, transparent_hugepage::Modes};
+
+/// The text where the kernel has no transparent huge pages.
+pub(super) const NONE: &str = "This kernel has no transparent huge pages.";
+
+/// A file below the directory of the modes, and its mode.
+pub(super) type File = (String, String);
+
+/// The modes. `None`: this kernel has no transparent huge pages.
+pub(super) fn modes(machine: &Machine) -> Result<Option<&Modes>, Unknown> {
+    match &env(machine)?.host.thp {
+        Ok(modes) => Ok(Some(modes)),
+        Err(absent) if absent.why == Absence::Missing => Ok(None),
+        Err(absent) => Err(absent.into()),
+    }
+}
+
+/// Files and modes for people: `enabled = always`.
+pub(super) fn named(files: &[File]) -> String {
+    let files = files.iter().map(|(file, mode)| format!("{file} = {mode}"));
+    files.collect::<Vec<_>>().join(", ")
+}
+
+/// Sets each of these files to a mode, now and over a reboot.
+pub(super) fn set(machine: &Machine, files: Vec<File>, mode: &'static str) -> Vec<Step> {
+    let boot = machine.next_boot();
+    let set = |(file, _): File| Step::SetThp {
+        edit: boot.and_then(|boot| boot.set_thp(&file, mode)),
+        file,
+        mode,
+    };
+    files.into_iter().map(set).collect()
+}

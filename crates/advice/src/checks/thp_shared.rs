@@ -1,0 +1,115 @@
+//! Transparent huge pages for shared memory (`shmem_enabled`), and the part of the segment that is
+//! on them.
+
+use serde_json::json;
+
+use super::thp::{self, File};
+use crate::{
+    check::{Finding, Judgment, env},
+    decision::Decision,
+    model::machine::Machine,
+};
+use host::{linux::transparent_hugepage::Modes, units::Bytes};
+
+/// Whether the kernel can put anonymous shared memory on transparent huge pages without a request.
+pub fn may_be_used(modes: &Modes) -> bool {
+    !unasked(modes).is_empty()
+}
+
+/// The files that allow it. `deny` and `force` hold for all sizes (mm/shmem.c
+/// `shmem_allowable_huge_orders`). Since Linux 6.11 each size has its own mode, and the general one
+/// counts only for sizes with `inherit`.
+fn unasked(modes: &Modes) -> Vec<File> {
+    let general = modes.shmem_enabled.as_deref();
+    match general {
+        Some("deny") => return Vec::new(),
+        Some("force") => return vec![("shmem_enabled".to_owned(), "force".to_owned())],
+        _ => {}
+    }
+    let gives = |mode: Option<&str>| matches!(mode, Some("always" | "within_size"));
+    let own: Vec<_> = modes
+        .sizes
+        .iter()
+        .filter_map(|size| Some((size.page_bytes, size.shmem_enabled.as_deref()?)))
+        .collect();
+    let giving = own.iter().filter(|(_, mode)| gives(Some(mode)));
+    let mut files: Vec<File> = giving
+        .map(|(page_bytes, mode)| {
+            let file = format!("hugepages-{}kB/shmem_enabled", page_bytes >> 10);
+            (file, (*mode).to_owned())
+        })
+        .collect();
+    let is_inherited = own.is_empty() || own.iter().any(|(_, mode)| *mode == "inherit");
+    if gives(general) && is_inherited {
+        files.push((
+            "shmem_enabled".to_owned(),
+            general.unwrap_or_default().to_owned(),
+        ));
+    }
+    files
+}
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let Some(modes) = thp::modes(machine)? else {
+        return Ok(Finding::ok("no_thp", thp::NONE));
+    };
+    let env = env(machine)?;
+    let got = env.segment_thp_bytes.as_ref();
+    let bytes = got.and_then(|got| got.as_ref().ok().copied());
+    let mode = modes.shmem_enabled.as_deref().unwrap_or("missing");
+    let is_on_huge_pages = machine.is_on_huge_pages();
+    let is_on_huge_pages = is_on_huge_pages.ok_or("the pages of the segment are unknown")?;
+    let unasked = unasked(modes);
+    let finding = if is_on_huge_pages {
+        Finding::ok(
+            "on_huge_pages",
+            format!(
+                "The segment is on huge pages of a pool; transparent huge pages do not affect it (shmem_enabled = {mode})."
+            ),
+        )
+    } else if unasked.is_empty() {
+        Finding::ok(
+            "thp_on_request",
+            format!(
+                "Shared memory gets no transparent huge pages without a request (shmem_enabled = {mode})."
+            ),
+        )
+    } else {
+        let part = match (got, bytes) {
+            (_, Some(bytes)) => {
+                format!("One process has {} of the segment on them.", Bytes(bytes))
+            }
+            (Some(Err(absent)), None) => {
+                format!("The part of the segment on them is unknown ({absent}).")
+            }
+            (_, None) => "The part of the segment on them is unknown.".to_owned(),
+        };
+        let aligned = match env.is_segment_aligned {
+            Some(false) => " The segment is not aligned to them.",
+            Some(true) | None => "",
+        };
+        Finding::warning(
+            "transparent",
+            format!(
+                "Shared memory gets transparent huge pages without a request ({}), if the kernel finds free blocks. {part}{aligned}",
+                thp::named(&unasked)
+            ),
+        )
+    };
+    Ok(finding.with(json!({
+        "shmem_enabled": modes.shmem_enabled,
+        "segment_thp_bytes": bytes,
+        "segment_bytes": machine.segment().map(|segment| segment.bytes),
+        "is_aligned": env.is_segment_aligned,
+    })))
+}
+
+/// A server that is turned off gets no pages of a pool.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    machine.is_turned_off().then(|| {
+        Decision::Text(
+            "turn huge_pages on, or write advise into the named files below /sys/kernel/mm/transparent_hugepage"
+                .to_owned(),
+        )
+    })
+}

@@ -1,0 +1,438 @@
+//! Decisions for a person, if no command is safe.
+
+use crate::{
+    model::{
+        Blocked,
+        demand::{Demands, Hidden, IdleFor, Name, PoolTarget},
+        machine::Machine,
+        memory::{self, CommitLimit},
+        start::{self, Fit, Reason, StartOutcome},
+    },
+    render,
+    thresholds::COMMITTED_PERCENT,
+};
+use host::{
+    linux::boot::Words,
+    units::{Bytes, PageSize, Pages},
+};
+
+/// A decision. Figures are enough when they are followed exactly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Free memory, or lower `shared_buffers`.
+    FreeMemory {
+        /// Available memory that is missing.
+        missing: Bytes,
+        /// An alternative.
+        lower: Option<Lower>,
+        /// Whether the next boot can set up the pool.
+        or_at_boot: bool,
+    },
+    /// Lower `shared_buffers`, add RAM, or free huge pages.
+    LowerSharedBuffers {
+        /// By how much.
+        lower: Option<Lower>,
+        /// Bytes that are missing.
+        missing: Bytes,
+        /// Where they are missing.
+        lacks: Lacks,
+        /// Pages that others hold.
+        others: Option<(Pages, PageSize)>,
+        /// Pages that can be released once the server has stopped, if that is enough.
+        release: Option<(Pages, PageSize)>,
+    },
+    /// Set a pool on the host if it has the memory, which is unknown here.
+    CheckMemory {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages to set.
+        pages: Pages,
+        /// The reason.
+        why: String,
+    },
+    /// Free memory on NUMA nodes, or let the server use more of them.
+    FreeNodeMemory {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages that do not fit.
+        missing: Pages,
+        /// The alternative.
+        lower: Option<Lower>,
+    },
+    /// Set the pool by node on the kernel command line.
+    SetNodesAtBoot {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages that the server needs.
+        pages: Pages,
+        /// The nodes that it is allowed to use.
+        nodes: Vec<u32>,
+        /// Pages that others need, or that the boot configuration sets for them.
+        others: Pages,
+        /// A line in sysctl.d that would set the whole pool later.
+        later: Option<String>,
+    },
+    /// Release idle pages of a pool by node, because a write for the whole pool could take those of
+    /// the nodes that the server is allowed to use.
+    ReleaseByNode {
+        /// The size of the pages.
+        size: PageSize,
+        /// Idle pages.
+        pages: Pages,
+        /// Pages that these nodes keep.
+        kept: Pages,
+        /// The nodes that the server is allowed to use.
+        nodes: Vec<u32>,
+    },
+    /// Raise the strict commit limit by swap, or lower what is committed.
+    AddSwap {
+        /// Bytes that are missing.
+        missing: Bytes,
+        /// `vm.overcommit_ratio`, if it decides.
+        ratio: Option<u64>,
+        /// The lowest ratio that is enough.
+        enough: Option<u64>,
+    },
+    /// Wait until reserved pages are in use.
+    WaitForReservedPages,
+    /// Raise a limit from outside of the container.
+    RaiseLimitOutside,
+    /// Raise a memory limit of a cgroup, or lower `shared_buffers`.
+    RaiseMemoryLimit {
+        /// By how much.
+        by: Bytes,
+    },
+    /// The server would not start, for a reason that no step removes.
+    WouldNotStart(String),
+    /// Only a start shows whether the server gets its pages.
+    OnlyAStartShows(String),
+    /// Correct the configuration files.
+    CorrectFiles(String),
+    /// Look at boot files that could not be understood.
+    LookAtBootFiles(Vec<String>),
+    /// Write words on the kernel command line, in the configuration of the boot loader.
+    SetOnCommandLine(Words),
+    /// Change the boot configuration of another system, such as the host of a container.
+    SetAtBootElsewhere {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages to set.
+        pages: Pages,
+        /// Why it cannot be changed from here.
+        why: String,
+    },
+    /// Find out, as a user that can see all servers, whether a hidden one needs idle pages.
+    HiddenServers {
+        /// The servers that are hidden.
+        hidden: Hidden,
+        /// The size of the pages.
+        size: PageSize,
+        /// Idle pages.
+        pages: Pages,
+    },
+    /// Find out whether another server is meant to use idle pages.
+    MeantForServer {
+        /// The server.
+        server: Name,
+        /// The size of the pages.
+        size: PageSize,
+        /// Idle pages.
+        pages: Pages,
+    },
+    /// Restart another server, so that it gets its huge pages.
+    OtherServers {
+        /// The size of the pages.
+        size: PageSize,
+        /// The number that all servers need.
+        pages: Pages,
+        /// Whether RAM can hold them once the other servers have stopped.
+        fits: bool,
+    },
+    /// Repeat the query as a role that is allowed to plan.
+    AskAsSuperuser(String),
+    /// Lower `max_connections` or use a pooler.
+    FewerConnections,
+    /// Find out what takes the memory.
+    LookForSwap,
+    /// Look at the rate of major faults.
+    LookForFaults,
+    /// Anything else, as a sentence.
+    Text(String),
+}
+
+impl Decision {
+    /// Memory that is missing where lower `shared_buffers` would help.
+    pub(crate) fn missing(&self) -> Option<Bytes> {
+        match self {
+            Self::FreeMemory { missing, .. } | Self::LowerSharedBuffers { missing, .. } => {
+                Some(*missing)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The part of memory that is too small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lacks {
+    /// A tenth of RAM stays outside of the pools.
+    Reserve,
+    /// RAM outside of the pools cannot hold the segment.
+    SmallPages,
+}
+
+/// A lower value of `shared_buffers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lower {
+    /// The value, in MB.
+    To(u64),
+    /// The reduction, in MB, where the value that is pending is unknown.
+    By(u64),
+}
+
+impl Lower {
+    /// Lowers `shared_buffers` so that the segment needs this many pages less. `None`: it does not
+    /// need as many.
+    pub(crate) fn by_pages(
+        machine: &Machine,
+        size: PageSize,
+        required: Pages,
+        fewer: Pages,
+    ) -> Option<Self> {
+        let segment = Bytes(machine.facts.needed_bytes());
+        let Bytes(fits) = (required - fewer) * size;
+        // PostgreSQL rounds the segment up to a multiple of the setting, which can be any number.
+        let setting = machine.facts.next_start().huge_page_size_bytes;
+        let multiple = setting.filter(|bytes| (1..size.0).contains(bytes));
+        let fits = Bytes(fits - fits % multiple.unwrap_or(1));
+        (required > fewer)
+            .then(|| Self::by_bytes(machine, segment - fits))
+            .flatten()
+    }
+
+    /// Lowers `shared_buffers` by at least this much. What depends on its size only gets smaller.
+    /// `None`: it is not as large.
+    pub(crate) fn by_bytes(machine: &Machine, bytes: Bytes) -> Option<Self> {
+        let by = bytes.megabytes_at_least().max(1);
+        if by >= machine.facts.needed_bytes() >> 20 {
+            return None;
+        }
+        let env = machine.env.as_ref();
+        let running = env.map(|env| env.shared_buffers_bytes >> 20);
+        // A planned or pending segment belongs to another, unknown value of the setting.
+        let facts = &machine.facts;
+        let stated = facts.server.shared_memory_bytes;
+        let present = facts
+            .segment
+            .as_ref()
+            .map_or(stated, |segment| stated.min(segment.bytes));
+        let is_present = facts.needed_bytes() == present;
+        match running {
+            Some(running) if is_present && !machine.has_pending_settings() => {
+                (running > by).then(|| Self::To(running - by))
+            }
+            _ => Some(Self::By(by)),
+        }
+    }
+}
+
+/// The decision that a blocked step leaves to a person.
+pub(crate) fn of_blocked(
+    machine: &Machine,
+    size: PageSize,
+    required: Pages,
+    blocked: Blocked,
+) -> Decision {
+    // For a bound server, the pool can have to grow by more pages than the server needs.
+    let lower = |missing: Bytes| {
+        let lower = Lower::by_pages(machine, size, required, missing.in_pages(size));
+        lower.filter(|_| !machine.is_bound_to_nodes())
+    };
+    match blocked {
+        Blocked::Memory { missing } => Decision::FreeMemory {
+            missing,
+            lower: lower(missing),
+            or_at_boot: Demands::at_boot(machine, size, &machine.next_start()).is_some_and(
+                |demands| demands.missing_at_boot(machine, demands.total()) == Some(Bytes(0)),
+            ),
+        },
+        Blocked::LeavesTooLittle { missing } => Decision::LowerSharedBuffers {
+            lower: lower(missing),
+            missing,
+            lacks: Lacks::Reserve,
+            others: held_by_others(machine, size),
+            release: None,
+        },
+        Blocked::UnknownMemory { size, pages, why } => Decision::CheckMemory { size, pages, why },
+        Blocked::NodeMemory { size, missing } => Decision::FreeNodeMemory {
+            size,
+            missing,
+            lower: Lower::by_pages(machine, size, required, missing),
+        },
+        Blocked::CommitLimit { missing } => add_swap(machine, missing),
+        Blocked::ReservedPages => Decision::WaitForReservedPages,
+        Blocked::SetOutside | Blocked::FaultLimit => Decision::RaiseLimitOutside,
+        Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
+        Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => of_fit(machine, fit),
+        Blocked::WouldNotStart(reason, None) => would_not_start(machine, &reason),
+        Blocked::LosesHugePages(reason) => Decision::WouldNotStart(render::reason(&reason)),
+        Blocked::OnlyAStartShows(reason) => match reason {
+            Reason::Missing(why) => Decision::Text(format!(
+                "find out why some facts are unknown (hugeinfo_sources): {why}"
+            )),
+            reason => Decision::OnlyAStartShows(render::reason(&reason)),
+        },
+        Blocked::ConfigurationFiles => Decision::CorrectFiles(String::new()),
+        Blocked::Fragmented | Blocked::Inapplicable => Decision::Text(
+            "find out why some facts are unknown (hugeinfo_sources): no remedy is known to be safe"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The commit limit that is enough for this much, with the reserve of a tenth.
+pub(crate) fn commit_limit_for(committed: Bytes) -> Bytes {
+    Bytes(committed.0 / COMMITTED_PERCENT * 100 + 100)
+}
+
+/// The decision about a strict commit limit that is too low by this much.
+fn add_swap(machine: &Machine, missing: Bytes) -> Decision {
+    let limit = CommitLimit::of(machine);
+    let ratio = limit.and_then(|limit| limit.ratio);
+    let outside = memory::left(machine).unwrap_or_default();
+    Decision::AddSwap {
+        missing,
+        ratio,
+        enough: ratio.and_then(|ratio| enough(outside, ratio, missing)),
+    }
+}
+
+/// The decision about pools of the next boot that would leave too little for committed memory.
+/// `None`: they leave enough, as far as known.
+pub(crate) fn about_commit_limit_at_boot(
+    machine: &Machine,
+    demands: &Demands,
+    pages: Pages,
+) -> Option<Decision> {
+    let limit = demands.low_commit_limit_at_boot(machine, pages)?;
+    let ratio = limit.ratio?;
+    let outside = memory::host_ram(machine)? - demands.pools_at_boot(machine, pages);
+    let missing = commit_limit_for(limit.committed) + limit.reserve - limit.limit;
+    let enough = enough(outside, ratio, missing);
+    let most = outside.percent(100) - outside.percent(ratio);
+    let swap = Decision::AddSwap {
+        missing: if enough.is_some() {
+            missing
+        } else {
+            missing - most
+        },
+        ratio: Some(ratio),
+        enough,
+    };
+    Some(Decision::Text(format!("for the next boot, {swap}")))
+}
+
+/// The lowest `vm.overcommit_ratio` that raises the limit by this much: one percent of RAM outside
+/// of the pools for each percent of the ratio.
+fn enough(outside: Bytes, ratio: u64, missing: Bytes) -> Option<u64> {
+    (ratio + 1..=100).find(|more| outside.percent(*more) - outside.percent(ratio) >= missing)
+}
+
+/// The decision about a next start that would fail for a reason that no step removes.
+pub(crate) fn of_next_start(machine: &Machine) -> Decision {
+    match start::outcome(machine) {
+        StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
+        outcome => match outcome.misfit() {
+            Some(fit) => of_fit(machine, fit),
+            None => Decision::Text(
+                "apply the other remedies first: no separate remedy is known".to_owned(),
+            ),
+        },
+    }
+}
+
+/// Whether the next start succeeds and has enough memory, as far as known.
+pub(crate) fn next_start_fits(machine: &Machine) -> bool {
+    let outcome = start::outcome(machine);
+    !matches!(outcome, StartOutcome::Fails(..)) && outcome.misfit().is_none()
+}
+
+/// A start with `huge_pages = on` fails. If small pages do not fit either, that decides.
+fn would_not_start(machine: &Machine, reason: &Reason) -> Decision {
+    match start::fit_on_small_pages(machine) {
+        Fit::Fits => Decision::WouldNotStart(render::reason(reason)),
+        fit => of_fit(machine, fit),
+    }
+}
+
+/// Pages of that size that others use or have reserved. `None`: none, or unknown.
+pub(crate) fn held_by_others(machine: &Machine, size: PageSize) -> Option<(Pages, PageSize)> {
+    let held = machine.pages_held(size)?;
+    let others = Pages(machine.pool(size)?.committed()) - held;
+    (others > Pages(0)).then_some((others, size))
+}
+
+/// Pages of one pool that neither others nor the next start needs, if they are this many bytes.
+fn releasable(machine: &Machine, missing: Bytes) -> Option<(Pages, PageSize)> {
+    machine.pools().find_map(|pool| {
+        let size = PageSize(pool.page_bytes);
+        let others = Pages(pool.committed()) - machine.pages_held(size)?;
+        let idle = Pages(pool.total) - others;
+        let pages = missing.in_pages(size);
+        (pages <= idle).then_some((pages, size))
+    })
+}
+
+/// The decision about small pages that cannot hold the segment.
+pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
+    match fit {
+        Fit::Fits => Decision::Text("nothing has to be decided".to_owned()),
+        Fit::BeyondCommitLimit { segment, room } => {
+            let limit = CommitLimit::of(machine);
+            // The limit can be exceeded already.
+            let missing = limit.map_or(segment - room, |limit| {
+                let own = memory::segment_on_small_pages(machine);
+                commit_limit_for(limit.committed - own + segment) + limit.reserve - limit.limit
+            });
+            add_swap(machine, missing)
+        }
+        Fit::BeyondMemory { missing, .. } => Decision::LowerSharedBuffers {
+            lower: Lower::by_bytes(machine, missing),
+            missing,
+            lacks: Lacks::SmallPages,
+            others: machine
+                .default_size()
+                .and_then(|size| held_by_others(machine, size)),
+            release: releasable(machine, missing),
+        },
+        Fit::BeyondCgroup { to_raise, .. } => Decision::RaiseMemoryLimit { by: to_raise },
+    }
+}
+
+/// The decision about a server for which root does not run PostgreSQL.
+pub(crate) fn about_unnamed(command: &str) -> Decision {
+    Decision::Text(format!(
+        "if you trust the configuration of this server, let PostgreSQL compute its next start: {command}"
+    ))
+}
+
+/// The decision about idle pages that are not free to be released. `None`: nothing else could
+/// need them.
+pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
+    let size = target.now.size;
+    Some(match target.idle_for.as_ref()? {
+        IdleFor::Hidden(hidden) => Decision::HiddenServers {
+            hidden: *hidden,
+            size,
+            pages: target.idle(),
+        },
+        IdleFor::Server(server) => Decision::MeantForServer {
+            server: *server,
+            size,
+            pages: target.idle(),
+        },
+        IdleFor::PendingSettings(why) => Decision::AskAsSuperuser(why.clone()),
+        IdleFor::NotNamed(command) => about_unnamed(command),
+        IdleFor::UnknownBoot(why) => Decision::LookAtBootFiles(vec![why.clone()]),
+    })
+}

@@ -1,0 +1,605 @@
+//! The state that the machine should be in, computed once. Every number shown to users comes from
+//! here or from the demands behind it.
+
+use super::{
+    check::CheckId,
+    checks,
+    decision::{self, Decision, Lacks, Lower, held_by_others},
+    planned::Planned,
+    thresholds::COMMITTED_PERCENT,
+};
+use crate::model::{
+    demand::{self, Demands, PoolTarget},
+    limits,
+    machine::Machine,
+    memory::{self, CommitLimit},
+    numa,
+    pool_change::set_persistent,
+    step::{LimitChange, Pending, SettingChange, SettingPlace, Step, VmSetting},
+};
+use host::{
+    linux::boot::{Kernel, NextBoot},
+    server::{
+        environment::{Environment, Files},
+        facts::{Backing, HugePages, Server, SharedMemoryType},
+        setting::SettingSource,
+        wish::Wish,
+    },
+    units::{Bytes, PageSize, Pages},
+};
+
+/// The desired state, as far as it differs from the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Desired {
+    /// The settings of the next start.
+    pub(crate) next: Server,
+    /// The page size that it asks for. `None`: it asks for none.
+    pub(crate) size: Option<PageSize>,
+    /// Changes of settings that lead to `next`.
+    pub(crate) settings: Vec<SettingChange>,
+    /// Limits of cgroups to raise.
+    pub(crate) limits: Vec<LimitChange>,
+    /// Pools to change.
+    pub(crate) pools: Vec<PoolChange>,
+    /// `vm.overcommit_ratio` to set.
+    pub(crate) overcommit_ratio: Option<u64>,
+    /// Whether the server has to read its files. A restart also does so.
+    pub(crate) reload: bool,
+    /// Whether the server has to be restarted now.
+    pub(crate) restart: bool,
+}
+
+/// A pool whose number of persistent pages has to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PoolChange {
+    /// The size of the pages.
+    pub(crate) size: PageSize,
+    /// Persistent pages now.
+    pub(crate) before: Pages,
+    /// Persistent pages afterwards.
+    pub(crate) pages: Pages,
+    /// Pages of each node, if the whole pool cannot be set by one write.
+    pub(crate) by_node: Vec<(u32, Pages)>,
+}
+
+impl Desired {
+    /// The desired state of a machine. Errors: what is unknown or impossible.
+    pub(crate) fn of(machine: &Machine) -> Result<Self, Decision> {
+        let next = wanted_settings(machine)?;
+        let settings = settings_towards(machine, &next);
+        let is_on_small_pages = machine.backing() == Backing::SmallPages;
+        let restart = is_on_small_pages
+            && next.asks_for_huge_pages()
+            && !CheckId::HugePages.is_muted(machine)
+            && machine.segment().is_some()
+            && (machine.default_size().is_some() || machine.facts.meminfo.is_err());
+        Self::with(machine, next, settings, restart)
+    }
+
+    /// The desired state for a planned configuration.
+    pub(crate) fn of_plan(machine: &Machine, planned: &Planned) -> Result<Self, Decision> {
+        let settings = planned.settings.iter().map(|setting| SettingChange {
+            name: setting.name.clone(),
+            value: setting.value.clone(),
+            place: place(machine, &setting.name, Some(&setting.source)),
+            pending: setting.pending,
+            next: setting.next.clone(),
+        });
+        let restart = planned.pending() == Pending::Restart;
+        let desired = Self::with(machine, planned.next.clone(), settings.collect(), restart)?;
+        let reload = planned.pending() == Pending::Reload;
+        Ok(Self { reload, ..desired })
+    }
+
+    /// The desired state of one pool.
+    pub(crate) fn for_pool(
+        machine: &Machine,
+        size: PageSize,
+        next: Server,
+        restart: bool,
+    ) -> Result<Self, Decision> {
+        unless_files_decide(machine)?;
+        let mut desired = Self::with(machine, next, Vec::new(), restart)?;
+        desired.pools.retain(|change| change.size == size);
+        Ok(desired)
+    }
+
+    fn with(
+        machine: &Machine,
+        next: Server,
+        settings: Vec<SettingChange>,
+        restart: bool,
+    ) -> Result<Self, Decision> {
+        let machine = &machine.with_next_start(next.clone());
+        let size = machine.size_to_map(&next);
+        let required = size.map_or(Pages(0), |size| demand::of_next_start(machine, size, &next));
+        let mut desired = Self {
+            size,
+            settings,
+            limits: size.map_or(Vec::new(), |size| limits::to_raise(machine, size, required)),
+            pools: Vec::new(),
+            overcommit_ratio: None,
+            reload: false,
+            restart,
+            next,
+        };
+        for pool in machine.pools() {
+            let size = PageSize(pool.page_bytes);
+            desired.pools.extend(desired.pool_change(machine, size)?);
+        }
+        desired.overcommit_ratio = desired.ratio(machine)?;
+        Ok(desired)
+    }
+
+    /// The step that sets `vm.overcommit_ratio`, now and for the next boot.
+    pub(crate) fn ratio_step(&self, machine: &Machine) -> Option<Step> {
+        let setting = VmSetting::OvercommitRatio;
+        let value = self.overcommit_ratio?;
+        let boot = machine.next_boot();
+        Some(Step::SetVm {
+            setting,
+            value,
+            edit: boot.and_then(|boot| boot.set_vm(setting.name(), value)),
+        })
+    }
+
+    fn pool_change(
+        &self,
+        machine: &Machine,
+        size: PageSize,
+    ) -> Result<Option<PoolChange>, Decision> {
+        let Some(target) = PoolTarget::of(machine, size, &self.next) else {
+            return Ok(None);
+        };
+        let before = target.persistent;
+        let needed = target.recommended();
+        // Ignores surplus pages of other processes in a pool that no server requests.
+        let grows = before < needed
+            && (self.size == Some(size) || target.after.asked_by_others() > Pages(0));
+        let releases = before > needed && self.releases_idle(machine, &target);
+        let change = PoolChange {
+            size,
+            before,
+            pages: if grows || releases { needed } else { before },
+            by_node: Vec::new(),
+        };
+        let required = demand::of_next_start(machine, size, &self.next);
+        let lacking = numa::lacking_on_allowed(machine, size, required).unwrap_or_default();
+        if self.is_bound_in(machine, size) && lacking > Pages(0) {
+            return self.on_allowed_nodes(machine, change, required, lacking);
+        }
+        Ok((change.pages != before).then_some(change))
+    }
+
+    /// Whether the server can only use the part of this pool that is on some of the NUMA nodes.
+    fn is_bound_in(&self, machine: &Machine, size: PageSize) -> bool {
+        machine.is_bound_to_nodes()
+            && (self.size == Some(size) || machine.backing() == Backing::HugePages(size))
+    }
+
+    /// The change that adds pages on the nodes that the server is allowed to use.
+    fn on_allowed_nodes(
+        &self,
+        machine: &Machine,
+        change: PoolChange,
+        required: Pages,
+        lacking: Pages,
+    ) -> Result<Option<PoolChange>, Decision> {
+        let size = change.size;
+        let part = machine.allowed_part(size);
+        let Some((part, pool)) = part.zip(machine.pool(size)) else {
+            return Ok(None);
+        };
+        // Surplus pages become persistent first. Pages for other servers can be on other nodes.
+        let total = Pages(pool.total);
+        match part.grown(lacking) {
+            Ok(by_node) => Ok(Some(PoolChange {
+                pages: total + lacking,
+                by_node,
+                ..change
+            })),
+            Err(missing) => Err(Decision::FreeNodeMemory {
+                size,
+                missing,
+                lower: Lower::by_pages(machine, size, required, missing),
+            }),
+        }
+    }
+
+    /// Whether idle pages are worth releasing. A running server keeps its pages until a restart,
+    /// and idle pages alone are no reason for one. The kernel chooses the nodes of pages that it
+    /// releases, which could be those of a bound server.
+    fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
+        let will_release = target.now.total() > target.after.total();
+        target.idle_for.is_none()
+            && !self.is_bound_in(machine, target.now.size)
+            && !CheckId::PoolSize.is_muted(machine)
+            && (self.restart || !will_release)
+            && checks::is_much_idle(
+                machine,
+                target.persistent - target.recommended(),
+                target.after.total(),
+                target.now.size,
+            )
+    }
+
+    /// The lowest `vm.overcommit_ratio` that leaves a tenth of the commit limit free once the pools
+    /// are set. `None`: the present one does, or does not matter.
+    fn ratio(&self, machine: &Machine) -> Result<Option<u64>, Decision> {
+        let Some((limit, ram)) = CommitLimit::of(machine).zip(memory::host_ram(machine)) else {
+            return Ok(None);
+        };
+        let Some(now) = limit.ratio else {
+            return Ok(None);
+        };
+        let pools = self
+            .pools
+            .iter()
+            .fold(memory::in_pools(machine), |all, change| {
+                let Some(pool) = machine.pool(change.size) else {
+                    return all;
+                };
+                let mut after = pool.clone();
+                set_persistent(&mut after, change.pages.0);
+                let pages = if self.restart {
+                    change.pages
+                } else {
+                    Pages(after.total)
+                };
+                all - Pages(pool.total) * change.size + pages * change.size
+            });
+        let grows = pools > memory::in_pools(machine);
+        if grows && pools > memory::most_in_pools(machine).unwrap_or(pools) {
+            // No ratio is enough for pools that are too large.
+            return Ok(None);
+        }
+        let moves = self.restart && self.size.is_some();
+        let moved = moves.then(|| memory::segment_on_small_pages(machine));
+        let committed = limit.committed - moved.unwrap_or_default();
+        let swap = Bytes(
+            machine
+                .usage()
+                .and_then(|usage| usage.swap_total)
+                .unwrap_or(0),
+        );
+        let is_enough = |ratio: u64| {
+            let at_most = CommitLimit::with(ram, pools, ratio, swap);
+            let has_reserve = committed + limit.reserve <= at_most;
+            committed <= at_most.percent(COMMITTED_PERCENT) && (has_reserve || !grows)
+        };
+        if is_enough(now) {
+            return Ok(None);
+        }
+        let lowest = (now + 1..=100).find(|&ratio| is_enough(ratio));
+        let missing = || {
+            let at_most = CommitLimit::with(ram, pools, now.max(100), swap) - limit.reserve;
+            decision::commit_limit_for(committed) - at_most
+        };
+        lowest.map(Some).ok_or_else(|| Decision::AddSwap {
+            missing: missing(),
+            ratio: Some(now),
+            enough: None,
+        })
+    }
+}
+
+/// The machine as if it were unknown whether other servers ask for huge pages, so that idle pages
+/// stay, but the pool does not grow for these servers.
+pub(crate) fn without_wishes(machine: &Machine) -> Machine {
+    let mut machine = machine.clone();
+    let servers = machine
+        .env
+        .iter_mut()
+        .flat_map(|env| &mut env.other_servers);
+    for server in servers.flatten() {
+        if server.huge_pages.value() != Some(HugePages::Off) {
+            server.huge_pages = Wish::Unknown;
+        }
+    }
+    machine
+}
+
+/// Changes that the boot configuration needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Boot {
+    /// Lines to add or to change.
+    pub(crate) lines: Vec<Step>,
+    /// Why it cannot be changed from here.
+    pub(crate) decision: Option<Decision>,
+}
+
+impl Boot {
+    /// Changes for the pool that these settings request, and for pools that grow for other servers,
+    /// once limits have been raised.
+    pub(crate) fn of(machine: &Machine, next: &Server, desired: Option<&Desired>) -> Self {
+        let mut boot = Self::default();
+        if CheckId::Reboot.is_muted(machine) {
+            return boot;
+        }
+        let own = machine.size_to_map(next);
+        let pools = desired.map_or(&[][..], |desired| &desired.pools);
+        let grown = pools.iter().filter(|change| change.pages > change.before);
+        let others = grown.map(|change| change.size);
+        let others = others.filter(|size| Some(*size) != own);
+        let mut at = machine.with_next_start(next.clone());
+        for limit in desired.iter().flat_map(|desired| &desired.limits) {
+            at = at.apply(&Step::RaiseLimit(limit.clone())).unwrap_or(at);
+        }
+        if let Some(ratio) = desired.and_then(|desired| desired.ratio_step(machine)) {
+            at = at.apply(&ratio).unwrap_or(at);
+        }
+        for size in own.into_iter().chain(others) {
+            match at_boot(&at, size, next) {
+                Ok(Some(line)) => {
+                    at = at.apply(&line).unwrap_or(at);
+                    boot.lines.push(line);
+                }
+                Ok(None) => {}
+                Err(decision) => boot.decision = boot.decision.or(Some(decision)),
+            }
+        }
+        boot
+    }
+}
+
+/// The change of the boot configuration, if it asks for fewer pages of that size than are needed.
+/// Errors: why it cannot be changed from here.
+fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<Step>, Decision> {
+    let Some(env) = &machine.env else {
+        return on_new_host(machine, size, next);
+    };
+    let Some(demands) = Demands::at_boot(machine, size, next) else {
+        return Ok(None);
+    };
+    let pages = demands.total();
+    let boot = match &env.next_boot {
+        Ok(boot) => boot,
+        Err(absent) if *absent == host::linux::error::Absent::not_looked_at() => return Ok(None),
+        Err(absent) => {
+            return Err(Decision::SetAtBootElsewhere {
+                size,
+                pages,
+                why: absent.to_string(),
+            });
+        }
+    };
+    let default = machine.default_bytes();
+    if boot.is_unknown(size.0, default) {
+        let files = boot.unknown_of(size.0, default).map(ToString::to_string);
+        return Err(Decision::LookAtBootFiles(files.collect()));
+    }
+    let request = boot.pages(size.0, default);
+    let asked = request
+        .as_ref()
+        .map_or(Pages(0), |request| Pages(request.pages));
+    let own = demands.of_this_server();
+    if asked >= pages && numa::of_even_boot(machine, asked) >= own {
+        return Ok(None);
+    }
+    if let Some(decision) = unless_start_is_safe(machine, size, own) {
+        return Err(decision);
+    }
+    let Some(most) = memory::most_in_pools(machine) else {
+        return Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: "the memory of the host is unknown here".to_owned(),
+        });
+    };
+    let missing_for = |pages: Pages| demands.missing_at_boot(machine, pages).unwrap_or_default();
+    let missing = missing_for(pages);
+    let beyond_reserve = || {
+        Err(Decision::LowerSharedBuffers {
+            lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
+            missing,
+            lacks: Lacks::Reserve,
+            others: held_by_others(machine, size),
+            release: None,
+        })
+    };
+    if pages * size > most {
+        return beyond_reserve();
+    }
+    // The line that systemd does not read could also be meant for others.
+    let not_read = boot.not_read.as_ref().filter(|_| size.0 == default);
+    let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
+    let is_low = || {
+        demands
+            .low_commit_limit_at_boot(machine, not_read)
+            .is_some()
+    };
+    let pages = match missing_for(not_read) {
+        Bytes(0) if !is_low() => pages.max(not_read),
+        _ => pages,
+    };
+    let words = boot.words_for_pages(size.0, default, pages.0);
+    let edit = boot.set_pages(size.0, default, pages.0);
+    let by_words = words.as_ref().map(|(_, changed)| changed.clone());
+    let changed = by_words.or_else(|| edit.as_ref().map(|edit| boot.after(edit)));
+    if let Some(changed) = changed {
+        let mut after = machine.clone();
+        if let Some(env) = &mut after.env {
+            env.next_boot = Ok(changed);
+        }
+        if let Some(decision) = checks::too_much_at_boot(machine, &after) {
+            return Err(decision);
+        }
+    }
+    if demands.pools_at_boot(machine, pages) > most {
+        return beyond_reserve();
+    }
+    if missing > Bytes(0) {
+        return Err(Decision::FreeMemory {
+            missing,
+            lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
+            or_at_boot: false,
+        });
+    }
+    let grows = demands.pools_at_boot(machine, pages) > memory::in_pools(machine);
+    if let Some(why) = CommitLimit::unknown(machine).filter(|_| grows) {
+        return Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: why.to_owned(),
+        });
+    }
+    if let Some(decision) = decision::about_commit_limit_at_boot(machine, &demands, pages) {
+        return Err(decision);
+    }
+    if machine.is_bound_to_nodes() && own > Pages(0) {
+        // Lines in sysctl.d name no page size.
+        let later = request.filter(|request| request.page_bytes.is_none());
+        return Err(Decision::SetNodesAtBoot {
+            size,
+            pages: own,
+            nodes: numa::allowed_numbers(machine),
+            others: pages.max(asked) - own,
+            later: later.map(|request| request.place.to_string()),
+        });
+    }
+    if let Some((words, _)) = words {
+        return Err(Decision::SetOnCommandLine(words));
+    }
+    match edit {
+        Some(edit) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
+        None => Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: match request {
+                Some(request) => format!("no command can change {}", request.place),
+                None => "no command can change the boot configuration".to_owned(),
+            },
+        }),
+    }
+}
+
+/// Why a server that starts on that many pages after the next boot would be killed. The limits of
+/// its cgroups are set again at boot by whoever set them. `None`: it would not, as far as known.
+fn unless_start_is_safe(machine: &Machine, size: PageSize, own: Pages) -> Option<Decision> {
+    if own == Pages(0) {
+        return None;
+    }
+    let low = limits::to_raise(machine, size, own);
+    if !low.is_empty() {
+        return Some(Decision::RaiseLimitOutside);
+    }
+    let by = memory::missing_for_huge_pages(machine, own * size)?;
+    Some(Decision::RaiseMemoryLimit { by })
+}
+
+/// The line for a host about which nothing is known, as if its boot configuration set no pool.
+/// Errors: words for the kernel command line.
+fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<Step>, Decision> {
+    let Some(default) = machine.default_size() else {
+        return Ok(None);
+    };
+    let kernel = Kernel {
+        sizes: Some(machine.pools().map(|pool| pool.page_bytes).collect()),
+        default_bytes: Some(default.0),
+    };
+    let boot = NextBoot::parse("", &[("/etc/sysctl.d/README", "")], true, kernel);
+    let pages = demand::of_next_start(machine, size, next);
+    if let Some((words, _)) = boot.words_for_pages(size.0, default.0, pages.0) {
+        return Err(Decision::SetOnCommandLine(words));
+    }
+    let edit = boot.set_pages(size.0, default.0, pages.0);
+    Ok(edit.map(|edit| Step::SetPoolAtBoot { size, pages, edit }))
+}
+
+/// The settings of the next start that advice recommends. Huge pages that are turned off stay off,
+/// unless page tables are large and huge pages make them small. Errors: the configuration files
+/// have to be corrected or seen first.
+pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
+    unless_files_decide(machine)?;
+    let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
+    let stays_off = machine.is_turned_off()
+        && (CheckId::PageTables.is_muted(machine) || !checks::page_tables_need_huge_pages(machine));
+    let is_sysv = machine.facts.server.shared_memory_type == SharedMemoryType::Sysv
+        && machine.facts.next_start().shared_memory_type == SharedMemoryType::Sysv;
+    let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
+    Ok(if has_no_huge_pages || stays_off || stays_sysv {
+        machine.next_start()
+    } else {
+        machine.next_start_on_huge_pages()
+    })
+}
+
+/// The changes that lead from the settings of the next start to these.
+fn settings_towards(machine: &Machine, wanted: &Server) -> Vec<SettingChange> {
+    let mut at = machine.next_start();
+    let mut changes = Vec::new();
+    let mut change = |name: &str, value: &str, next: &Server| {
+        changes.push(SettingChange {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            place: place(machine, name, None),
+            pending: Pending::Restart,
+            next: Ok(next.clone()),
+        });
+    };
+    if at.huge_pages != wanted.huge_pages {
+        at.huge_pages = wanted.huge_pages;
+        change("huge_pages", wanted.huge_pages.as_str(), &at);
+    }
+    if at.shared_memory_type != wanted.shared_memory_type {
+        at.shared_memory_type = wanted.shared_memory_type;
+        change("shared_memory_type", "mmap", &at);
+    }
+    if at.huge_page_size_bytes != wanted.huge_page_size_bytes {
+        at.huge_page_size_bytes = wanted.huge_page_size_bytes;
+        change("huge_page_size", "0", &at);
+    }
+    changes
+}
+
+/// The step that lets a server start that insists on huge pages which it cannot have now.
+pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
+    let next = machine.next_start();
+    let stops = |env: &Environment| env.files.stop_a_start();
+    let with_try = Server {
+        huge_pages: HugePages::Try,
+        ..next.clone()
+    };
+    let fits = || decision::next_start_fits(&machine.with_next_start(with_try.clone()));
+    if machine.env.as_ref().is_some_and(stops) || next.huge_pages != HugePages::On || !fits() {
+        return None;
+    }
+    Some(Step::ChangeSetting(SettingChange {
+        name: "huge_pages".to_owned(),
+        value: "try".to_owned(),
+        place: place(machine, "huge_pages", None),
+        pending: Pending::Restart,
+        next: Ok(with_try),
+    }))
+}
+
+/// The place where a setting can be changed so that the next start uses it.
+pub(crate) fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
+    let env = machine.env.as_ref();
+    let known = env.and_then(|env| env.settings.get(name));
+    let source = source.or(known.map(|setting| &setting.source));
+    match source {
+        Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
+        Some(SettingSource::File(line)) if env.is_some_and(|env| !env.allows_alter_system) => {
+            SettingPlace::File(line.as_ref().map(|line| line.path.clone()))
+        }
+        _ if env.is_some_and(|env| !env.allows_alter_system) => SettingPlace::File(None),
+        _ => SettingPlace::AlterSystem,
+    }
+}
+
+/// No advice on pools and restarts while the configuration files are unknown or keep the server
+/// from starting.
+fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
+    let Some(env) = &machine.env else {
+        return Ok(());
+    };
+    match &env.files {
+        Files::Refused(why) => Err(Decision::CorrectFiles(why.clone())),
+        Files::Unknown(why) if env.has_pending_restart => {
+            Err(Decision::AskAsSuperuser(why.clone()))
+        }
+        Files::NotNamed(command) => Err(decision::about_unnamed(command)),
+        Files::NothingPending | Files::Planned(_) | Files::Unknown(_) => Ok(()),
+    }
+}

@@ -1,0 +1,178 @@
+//! The steps from a machine to its desired state: the difference, in the first of three orders that
+//! does no harm.
+
+use super::{
+    decision::{self, Decision},
+    desired::{Desired, PoolChange},
+};
+use crate::model::{
+    Blocked, demand,
+    machine::{Machine, ServerState},
+    step::Step,
+};
+use host::{
+    linux::hugepages::Pool,
+    units::{PageSize, Pages},
+};
+
+/// When changes are made, the least disruptive order first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// While the server runs.
+    Running,
+    /// While it runs, with a restart afterwards.
+    Restart,
+    /// While it is stopped.
+    Stopped,
+}
+
+/// The steps to the desired state, without the boot configuration: `boot` is inserted before a
+/// restart.
+///
+/// Errors: the decision that the last order leaves to a person.
+pub(crate) fn plan(
+    machine: &Machine,
+    desired: &Desired,
+    boot: &[Step],
+    extra: &[Step],
+) -> Result<Vec<Step>, Decision> {
+    let orders: &[Order] = match (machine.state, desired.restart) {
+        (ServerState::Running, true) => &[Order::Restart, Order::Stopped],
+        (ServerState::Running, false) => &[Order::Running],
+        (ServerState::Stopped | ServerState::NotCreated, _) => &[Order::Stopped],
+    };
+    let mut why = Blocked::Inapplicable;
+    for &order in orders {
+        let steps = steps(machine, desired, boot, extra, order);
+        match machine.apply_all(&steps) {
+            Ok(_) => return Ok(steps),
+            Err(blocked) => why = blocked,
+        }
+    }
+    let size = desired.size.or(machine.default_size());
+    let size = size.unwrap_or(machine.base_size());
+    let next = machine.with_next_start(desired.next.clone());
+    let required = demand::of_next_start(&next, size, &desired.next);
+    Err(decision::of_blocked(&next, size, required, why))
+}
+
+fn steps(
+    machine: &Machine,
+    desired: &Desired,
+    boot: &[Step],
+    extra: &[Step],
+    order: Order,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let limits = desired.limits.iter().cloned().map(Step::RaiseLimit);
+    // ALTER SYSTEM needs a running server.
+    let settings = desired.settings.iter().cloned().map(Step::ChangeSetting);
+    steps.extend(limits);
+    steps.extend(settings);
+    steps.extend(desired.reload.then_some(Step::Reload));
+    steps.extend(desired.ratio_step(machine));
+    steps.extend(extra.iter().cloned());
+    if order == Order::Stopped && machine.state == ServerState::Running {
+        // Nothing that can be done earlier waits until the server is stopped.
+        steps.extend(boot.iter().cloned());
+        steps.push(Step::Stop);
+    }
+    // Released memory comes before memory that is needed, except for pages that the running server
+    // still has.
+    let (mut grown, shrunk): (Vec<_>, Vec<_>) = desired
+        .pools
+        .iter()
+        .partition(|change| change.pages >= change.before);
+    // The pool of this server first: it does not need small pages then.
+    grown.sort_by_key(|change| desired.size != Some(change.size));
+    let (later, now): (Vec<_>, Vec<_>) = shrunk
+        .into_iter()
+        .partition(|change| order == Order::Restart && is_held(machine, change));
+    let demoted = demote(machine, &grown, &now);
+    let mut after = machine.clone();
+    for step in &demoted {
+        after = after.apply(step).unwrap_or(after);
+    }
+    steps.extend(demoted);
+    for change in now {
+        set_pool(&after, change, &mut steps);
+    }
+    for change in grown {
+        let pool = after.pool(change.size);
+        let growth = change.pages - pool.map_or(Pages(0), |pool| Pages(pool.total));
+        if growth > crate::model::ready_pages(machine, change.size) {
+            steps.push(Step::Compact);
+        }
+        set_pool(&after, change, &mut steps);
+    }
+    if order != Order::Stopped || machine.state != ServerState::Running {
+        steps.extend(boot.iter().cloned());
+    }
+    match order {
+        Order::Running => {}
+        Order::Restart => steps.push(Step::Restart),
+        Order::Stopped => steps.push(Step::Start),
+    }
+    for change in later {
+        set_pool(machine, change, &mut steps);
+    }
+    steps
+}
+
+fn is_held(machine: &Machine, change: &PoolChange) -> bool {
+    machine.pages_held(change.size).unwrap_or_default() > Pages(0)
+}
+
+fn set_pool(machine: &Machine, change: &PoolChange, steps: &mut Vec<Step>) {
+    let pool = machine.pool(change.size);
+    let PoolChange { size, pages, .. } = *change;
+    if change.by_node.is_empty() {
+        if pool.map(Pool::persistent) != Some(pages.0) {
+            steps.push(Step::SetPool {
+                size,
+                pages,
+                by_node: Vec::new(),
+            });
+        }
+        return;
+    }
+    // A node cannot be set while surplus pages exist: one write makes them persistent.
+    if let Some(pool) = pool.filter(|pool| pool.surplus > 0) {
+        steps.push(Step::SetPool {
+            size,
+            pages: Pages(pool.total),
+            by_node: Vec::new(),
+        });
+    }
+    steps.push(Step::SetPool {
+        size,
+        pages,
+        by_node: change.by_node.clone(),
+    });
+}
+
+/// Idle pages that the kernel can split into pages of a pool that has to grow.
+fn demote(machine: &Machine, grown: &[&PoolChange], shrunk: &[&PoolChange]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for from in shrunk {
+        let Some(pool) = machine.pool(from.size) else {
+            continue;
+        };
+        let into = grown
+            .iter()
+            .find(|into| into.by_node.is_empty() && pool.demote_bytes == Some(into.size.0));
+        let Some(into) = into.filter(|_| from.by_node.is_empty()) else {
+            continue;
+        };
+        let missing = (into.pages - into.before) * into.size;
+        let pages = missing.whole_pages(from.size).min(from.before - from.pages);
+        if pages > Pages(0) {
+            steps.push(Step::Demote {
+                from: PageSize(pool.page_bytes),
+                into: into.size,
+                pages,
+            });
+        }
+    }
+    steps
+}

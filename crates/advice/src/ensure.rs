@@ -1,0 +1,164 @@
+//! Pages for the next start of a server that does not run, in addition to the demands of the host.
+
+use super::{
+    check::{Plan, Remedy},
+    decision::{self, Decision},
+    desired::without_wishes,
+    diagnosis,
+    thresholds::ENSURE_LEAVES_BYTES,
+};
+use crate::model::{
+    Blocked,
+    forecast::Forecast,
+    machine::Machine,
+    memory, ready_pages,
+    start::{self, Reason, StartOutcome},
+    step::Step,
+};
+use host::{
+    linux::process::segment::Segment,
+    server::{facts::HugePages, instances::Instance, wish::Wish},
+    units::{Bytes, PageSize, Pages},
+};
+
+/// The steps with which the next start gets the huge pages that it requests. They only add pages.
+/// Empty if it gets them now, or requests none.
+///
+/// Errors: the reason why adding pages does not help, or does harm.
+pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
+    let reason = match start::outcome(machine) {
+        StartOutcome::HugePages(_) | StartOutcome::SmallPages(Reason::Off | Reason::Sysv, _) => {
+            return Ok(Vec::new());
+        }
+        StartOutcome::SmallPages(reason, _)
+        | StartOutcome::Fails(reason, _)
+        | StartOutcome::Unknown(reason) => reason,
+    };
+    let target = Forecast::of_target(machine).ok_or_else(|| decision::of_next_start(machine))?;
+    let size = PageSize(target.pool.page_bytes);
+    let steps = match reason {
+        Reason::PoolShort { .. } | Reason::Overcommit { .. } if machine.is_bound_to_nodes() => {
+            on_allowed_nodes(machine, size)?
+        }
+        Reason::PoolShort { .. } | Reason::Overcommit { .. } => {
+            // Persistent pages, because the kernel might not find surplus pages during the start.
+            let pages = target.required + target.others.unwrap_or_default();
+            let growth = pages - Pages(target.pool.total);
+            let compact = (growth > ready_pages(machine, size)).then_some(Step::Compact);
+            let grow = Step::SetPool {
+                size,
+                pages,
+                by_node: Vec::new(),
+            };
+            compact.into_iter().chain([grow]).collect()
+        }
+        Reason::NodesShort { .. } => on_allowed_nodes(machine, size)?,
+        _ => Vec::new(),
+    };
+    let blocked = |blocked| decision::of_blocked(machine, size, target.required, blocked);
+    let after = machine.apply_all(&steps).map_err(blocked)?;
+    let missing = missing_for_system(&after);
+    if missing > Bytes(0) && memory::in_pools(&after) > memory::in_pools(machine) {
+        return Err(blocked(Blocked::Memory { missing }));
+    }
+    match start::outcome(&after) {
+        StartOutcome::HugePages(_) if only_grows(machine, &steps) => Ok(steps),
+        _ => Err(decision::of_next_start(machine)),
+    }
+}
+
+/// Forgets servers of other users than `owner` that could keep this one down without using any
+/// memory: any user can run a program that looks like a server. Root reads the memory of all
+/// processes, so an examined server without a known segment has none. With `huge_pages = on`, memory
+/// that servers of other users have yet to fault in does not count either, nor do those that were
+/// not examined in time, which any user can bring about.
+pub fn distrust_other_users(machine: &mut Machine, owner: u32) {
+    let is_needed = machine.next_start().huge_pages == HugePages::On;
+    let base_page_bytes = machine.facts.base_page_bytes;
+    let counts = |server: &Instance| match &server.segment {
+        None => !is_needed && !server.is_examined,
+        Some(segment) => {
+            !is_needed
+                || segment
+                    .page_bytes
+                    .is_some_and(|bytes| bytes > base_page_bytes)
+        }
+    };
+    if let Some(Ok(servers)) = machine.env.as_mut().map(|env| &mut env.other_servers) {
+        servers.retain(|server| server.owner_uid == Some(owner) || counts(server));
+    }
+}
+
+/// Counts shared memory of servers that start later, perhaps on small pages. Not for a server with
+/// `huge_pages = on`: its pages come first, because it would be down without them.
+pub fn count_later(machine: &mut Machine, bytes: Bytes) {
+    if bytes == Bytes(0) || machine.next_start().huge_pages == HugePages::On {
+        return;
+    }
+    let base_page_bytes = machine.facts.base_page_bytes;
+    if let Some(Ok(servers)) = machine.env.as_mut().map(|env| &mut env.other_servers) {
+        servers.push(Instance {
+            segment: Some(Segment {
+                bytes: bytes.0,
+                page_bytes: Some(base_page_bytes),
+                mappings: 1,
+            }),
+            huge_pages: Wish::Known(HugePages::Off, None),
+            ..Instance::default()
+        });
+    }
+}
+
+/// A stopped server that the next boot starts, as another server that could want idle pages. `None`
+/// if it does not. `stopped`: `None` if its next start is unknown.
+pub fn starting_later(stopped: Option<&Machine>) -> Option<Instance> {
+    let next = stopped.map(Machine::next_start);
+    if next
+        .as_ref()
+        .is_some_and(|next| next.huge_pages == HugePages::Off)
+    {
+        return None;
+    }
+    Some(Instance {
+        segment: Some(Segment {
+            bytes: next.as_ref().map_or(0, |next| next.shared_memory_bytes),
+            page_bytes: stopped.map(|stopped| stopped.facts.base_page_bytes),
+            mappings: 1,
+        }),
+        shared_memory_type: next.map(|next| next.shared_memory_type),
+        is_stopped: true,
+        is_examined: true,
+        ..Instance::default()
+    })
+}
+
+/// Available memory that is missing for [`ENSURE_LEAVES_BYTES`], once all small pages of servers
+/// have been faulted in.
+fn missing_for_system(after: &Machine) -> Bytes {
+    let usage = after.usage().and_then(|usage| usage.available);
+    usage.map_or(Bytes(0), |available| {
+        Bytes(ENSURE_LEAVES_BYTES) + memory::untouched(after) - Bytes(available)
+    })
+}
+
+/// Writes for each of the nodes that the server is allowed to use, without pages for other servers
+/// that ask for them.
+fn on_allowed_nodes(machine: &Machine, size: PageSize) -> Result<Vec<Step>, Decision> {
+    match diagnosis::how_to_set(&without_wishes(machine), size) {
+        Remedy::Steps(Plan { mut steps, .. }) => {
+            steps.retain(|step| matches!(step, Step::Compact | Step::SetPool { .. }));
+            Ok(steps)
+        }
+        Remedy::NeedsDecision(decision) => Err(decision),
+        Remedy::Nothing | Remedy::As(_) => Ok(Vec::new()),
+    }
+}
+
+fn only_grows(machine: &Machine, steps: &[Step]) -> bool {
+    steps.iter().all(|step| match step {
+        Step::SetPool { size, pages, .. } => machine
+            .pool(*size)
+            .is_some_and(|pool| *pages >= Pages(pool.persistent())),
+        _ => true,
+    })
+}

@@ -1,0 +1,620 @@
+//! The effect of a step on a machine, and the hazards that advice has to avoid.
+
+use host::server::{
+    environment::{Environment, Files},
+    facts::{Backing, Server},
+};
+use host::{
+    linux::{boot::Edit, process::segment::Segment},
+    units::{Bytes, PageSize, Pages},
+};
+
+use crate::model::{
+    demand::{self, Hidden},
+    limits,
+    machine::{Machine, ServerState},
+    memory::{self, CommitLimit},
+    numa, page_tables,
+    pool_change::{release, set_persistent},
+    start::{self, Fit, Reason, StartOutcome},
+    step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting},
+    touched::Touched,
+};
+
+/// Why a step is impossible or hazardous.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocked {
+    /// The step does not fit the state of the machine, or the facts that it needs are unknown.
+    Inapplicable,
+    /// Available memory is too small for the pool, counting what small pages have yet to fault in.
+    Memory {
+        /// Bytes that are missing.
+        missing: Bytes,
+    },
+    /// The pools would leave less than 10% of RAM, or less than they leave now.
+    LeavesTooLittle {
+        /// Bytes that are missing.
+        missing: Bytes,
+    },
+    /// The memory of the host is unknown, for example because `/proc/meminfo` is that of a
+    /// container, or the memory that other servers have yet to fault in is unknown.
+    UnknownMemory {
+        /// Size of the pages.
+        size: PageSize,
+        /// Pages that the pool should have.
+        pages: Pages,
+        /// The reason.
+        why: String,
+    },
+    /// Free memory is too fragmented for the pool, and has not been compacted.
+    Fragmented,
+    /// NUMA nodes have too little memory for their part of the pool.
+    NodeMemory {
+        /// Size of the pages.
+        size: PageSize,
+        /// Pages that do not fit.
+        missing: Pages,
+    },
+    /// Committed memory would exceed the strict commit limit: `fork` and `malloc` would fail.
+    CommitLimit {
+        /// Bytes that are missing.
+        missing: Bytes,
+    },
+    /// A smaller pool could take reserved pages from the node that a process is bound to, which
+    /// would raise SIGBUS: the kernel reserves pages from the whole pool, not per node.
+    ReservedPages,
+    /// The server would have huge pages that a cgroup does not let it fault in (SIGBUS).
+    FaultLimit,
+    /// The limit belongs to somebody outside of the container.
+    SetOutside,
+    /// A memory limit of a cgroup is too low for the segment.
+    CgroupMemory {
+        /// By how much the limit has to be raised.
+        to_raise: Bytes,
+    },
+    /// The server would not start.
+    WouldNotStart(Reason, Option<Fit>),
+    /// The server would start on small pages that have not enough memory.
+    WouldNotFit(Fit),
+    /// The server would lose huge pages that it has.
+    LosesHugePages(Reason),
+    /// Only a start shows whether the server gets huge pages.
+    OnlyAStartShows(Reason),
+    /// The configuration files keep the server from starting.
+    ConfigurationFiles,
+}
+
+impl Machine {
+    /// Applies all steps.
+    ///
+    /// Errors: the first hazard.
+    pub fn apply_all<'s>(
+        &self,
+        steps: impl IntoIterator<Item = &'s Step>,
+    ) -> Result<Self, Blocked> {
+        let mut after = self.clone();
+        for step in steps {
+            after.take_step(step)?;
+        }
+        Ok(after)
+    }
+
+    /// Applies a step.
+    ///
+    /// Errors: the hazard.
+    pub fn apply(&self, step: &Step) -> Result<Self, Blocked> {
+        self.apply_all([step])
+    }
+
+    fn take_step(&mut self, step: &Step) -> Result<(), Blocked> {
+        match step {
+            Step::Compact => self.is_compacted = true,
+            Step::SetPool {
+                size,
+                pages,
+                by_node,
+            } => self.set_pool(*size, *pages, by_node)?,
+            Step::Demote { from, into, pages } => self.demote(*from, *into, *pages)?,
+            Step::SetPoolAtBoot { edit, .. } => self.edit_boot(edit)?,
+            Step::RaiseLimit(change) => self.raise_limit(change)?,
+            Step::ChangeSetting(change) => self.change_setting(change),
+            Step::Reload => {
+                if self.pending == Pending::Reload {
+                    self.pending = Pending::Nothing;
+                }
+            }
+            Step::ChangeService(change) => self.service.push(*change),
+            Step::Stop => self.stop()?,
+            Step::Start => self.start()?,
+            Step::Restart => {
+                self.stop()?;
+                self.start()?;
+            }
+            Step::SetVm {
+                setting,
+                value,
+                edit,
+            } => {
+                self.set_vm(*setting, *value);
+                edit.iter().try_for_each(|edit| self.edit_boot(edit))?;
+            }
+            Step::SetThp { file, mode, edit } => {
+                self.set_thp(file, mode);
+                edit.iter().try_for_each(|edit| self.edit_boot(edit))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_pool(
+        &mut self,
+        size: PageSize,
+        pages: Pages,
+        by_node: &[(u32, Pages)],
+    ) -> Result<(), Blocked> {
+        let before = self.clone();
+        let pool = self.pool(size).ok_or(Blocked::Inapplicable)?.clone();
+        let growth = pages - Pages(pool.total);
+        let shrinks = Pages(pool.persistent()) > pages;
+        if by_node.is_empty() {
+            if shrinks {
+                self.can_shrink_on_any_node(size)?;
+            }
+        } else {
+            // Before Linux 6.7 such a write allocates too many pages where surplus pages exist.
+            let part = self.allowed_part(size).filter(|_| pool.surplus == 0);
+            let missing = growth - part.ok_or(Blocked::Inapplicable)?.room();
+            if missing > Pages(0) {
+                return Err(Blocked::NodeMemory { size, missing });
+            }
+        }
+        self.write_pool(size, pages, by_node);
+        if growth > Pages(0) && !self.is_compacted && growth > ready_pages(&before, size) {
+            return Err(Blocked::Fragmented);
+        }
+        if let Some(why) = before.unknown_memory().filter(|_| growth > Pages(0)) {
+            return Err(Blocked::UnknownMemory { size, pages, why });
+        }
+        self.account_pools(&before)?;
+        let enough = Pages(u64::MAX);
+        let most = |machine: &Self| numa::most_for_mapped(machine, size).unwrap_or(enough);
+        if most(self) < most(&before) {
+            return Err(Blocked::ReservedPages);
+        }
+        // Memory that the next start needs on small pages, or must not use on huge pages. A surplus
+        // page that becomes persistent can be the one that the next start lacks.
+        if pages > Pages(pool.persistent()) {
+            let (was, is) = (before.at_next_start(), self.at_next_start());
+            if let (None, Some(fit)) = (start::misfit(&was), start::misfit(&is)) {
+                return Err(Blocked::WouldNotFit(fit));
+            }
+            if let (Ok(()), Err(blocked)) = (was.can_use_huge_pages(), is.can_use_huge_pages()) {
+                return Err(blocked);
+            }
+        }
+        match (before.would_keep_huge_pages(), self.would_keep_huge_pages()) {
+            (Ok(()), Err(reason)) => Err(Blocked::LosesHugePages(reason)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the free memory of the host is unknown. Another host is known by its RAM at most.
+    fn unknown_memory(&self) -> Option<String> {
+        self.env.as_ref()?;
+        if memory::missing_for_pools(self, Bytes(0)).is_none() {
+            return Some("its memory is unknown here".to_owned());
+        }
+        if let Some(why) = CommitLimit::unknown(self) {
+            return Some(why.to_owned());
+        }
+        match demand::hidden_servers(self) {
+            Some(hidden @ Hidden::Servers(_)) => Some(hidden.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Sets the pages of the given nodes, or of the whole pool, and updates all counters.
+    fn write_pool(&mut self, size: PageSize, pages: Pages, by_node: &[(u32, Pages)]) {
+        let Some(pool) = self.pool_mut(size) else {
+            return;
+        };
+        let had = Pages(pool.total);
+        set_persistent(pool, pages.0);
+        let removed = had - Pages(pool.total);
+        if let Some(part) = self.allowed_part_mut(size) {
+            part.grow(by_node);
+            part.shrink(removed);
+            if pages >= had {
+                part.surplus = Pages(0);
+            }
+        }
+    }
+
+    /// The kernel chooses the nodes that lose pages, on which other processes could have reserved
+    /// pages.
+    fn can_shrink_on_any_node(&self, size: PageSize) -> Result<(), Blocked> {
+        let is_numa = self.nodes().is_none_or(|nodes| nodes.len() > 1);
+        let has_reserved = self.pool(size).is_some_and(|pool| pool.reserved > 0);
+        if is_numa && has_reserved && numa::reserved_by_others(self, size) != Some(Pages(0)) {
+            return Err(Blocked::ReservedPages);
+        }
+        Ok(())
+    }
+
+    fn demote(&mut self, from: PageSize, into: PageSize, pages: Pages) -> Result<(), Blocked> {
+        self.can_shrink_on_any_node(from)?;
+        let pool = self.pool(from).ok_or(Blocked::Inapplicable)?;
+        let idle = Pages(pool.free) - Pages(pool.reserved);
+        if idle.min(Pages(pool.persistent())) < pages {
+            return Err(Blocked::Inapplicable);
+        }
+        let left = Pages(pool.persistent()) - pages;
+        let gained = (pages * from).whole_pages(into);
+        let target = self.pool(into).ok_or(Blocked::Inapplicable)?;
+        let grown = Pages(target.persistent()) + gained;
+        for (size, pages) in [(from, left), (into, grown)] {
+            self.write_pool(size, pages, &[]);
+        }
+        Ok(())
+    }
+
+    /// Moves memory between the pools and the rest of RAM, and refuses if the rest gets too small.
+    fn account_pools(&mut self, before: &Self) -> Result<(), Blocked> {
+        let (had, has) = (memory::in_pools(before), memory::in_pools(self));
+        let growth = has - had;
+        if growth > Bytes(0) {
+            let in_ram = memory::missing_in_ram(before, growth).unwrap_or_default();
+            let available = memory::missing_for_pools(before, growth).unwrap_or_default();
+            match (in_ram, available) {
+                (Bytes(0), Bytes(0)) => {}
+                (Bytes(0), missing) => return Err(Blocked::Memory { missing }),
+                (in_ram, available) => {
+                    let missing = in_ram.max(available);
+                    return Err(Blocked::LeavesTooLittle { missing });
+                }
+            }
+        }
+        let by_pools = |bytes: u64| (Bytes(bytes) + had - has).0;
+        if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage) {
+            usage.available = usage.available.map(by_pools);
+            usage.free = usage.free.map(by_pools);
+            usage.hugetlb = usage.hugetlb.map(|bytes| (Bytes(bytes) + has - had).0);
+        }
+        self.update_commit_limit();
+        match CommitLimit::of(self) {
+            // Pools do not change a limit in kilobytes.
+            Some(limit) if growth > Bytes(0) && limit.ratio.is_some() => match limit.missing() {
+                Bytes(0) => Ok(()),
+                missing => Err(Blocked::CommitLimit { missing }),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn update_commit_limit(&mut self) {
+        let Some((limit, ram)) = CommitLimit::of(self).zip(memory::host_ram(self)) else {
+            return;
+        };
+        let pools = memory::in_pools(self);
+        if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage)
+            && let Some(ratio) = limit.ratio
+        {
+            let swap = Bytes(usage.swap_total.unwrap_or(0));
+            usage.commit_limit = Some(CommitLimit::with(ram, pools, ratio, swap).0);
+        }
+    }
+
+    /// The machine with the settings of the command line for the next start.
+    pub fn at_next_start(&self) -> Self {
+        match &self.command_line {
+            Some(next) => self.with_next_start(next.clone()),
+            None => self.clone(),
+        }
+    }
+
+    /// Whether cgroups let the next start use the huge pages that it maps, if it maps any.
+    fn can_use_huge_pages(&self) -> Result<(), Blocked> {
+        let StartOutcome::HugePages(size) = start::outcome(self) else {
+            return Ok(());
+        };
+        let pages = self.pages_mapped(&self.next_start(), size);
+        if limits::exceed_fault_limit(self, size, pages) {
+            return Err(Blocked::FaultLimit);
+        }
+        match memory::missing_for_huge_pages(self, pages * size) {
+            Some(to_raise) => Err(Blocked::CgroupMemory { to_raise }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the running server would have its huge pages again if it started now with the
+    /// settings that it runs with, as after the crash of a backend.
+    fn would_keep_huge_pages(&self) -> Result<(), Reason> {
+        if self.state != ServerState::Running || self.is_on_huge_pages() != Some(true) {
+            return Err(Reason::Off);
+        }
+        let mut as_it_runs = self.clone();
+        as_it_runs.facts.planned = None;
+        match start::outcome(&as_it_runs) {
+            StartOutcome::HugePages(_) => Ok(()),
+            StartOutcome::SmallPages(reason, _)
+            | StartOutcome::Fails(reason, _)
+            | StartOutcome::Unknown(reason) => Err(reason),
+        }
+    }
+
+    fn edit_boot(&mut self, edit: &Edit) -> Result<(), Blocked> {
+        let Some(env) = &mut self.env else {
+            return Ok(());
+        };
+        let next = env.next_boot.as_mut().map_err(|_| Blocked::Inapplicable)?;
+        *next = next.after(edit);
+        Ok(())
+    }
+
+    fn raise_limit(&mut self, change: &LimitChange) -> Result<(), Blocked> {
+        if limits::is_set_outside(self, change) {
+            return Err(Blocked::SetOutside);
+        }
+        limits::set(self, change);
+        Ok(())
+    }
+
+    fn change_setting(&mut self, change: &SettingChange) {
+        self.pending = self.pending.max(change.pending);
+        if let Ok(next) = &change.next {
+            let asks = |machine: &Self| machine.facts.asks_for_huge_pages();
+            self.gives_up_huge_pages = !asks(&self.with_next_start(next.clone()));
+        }
+        if change.place == SettingPlace::CommandLine {
+            self.command_line = change.next.as_ref().ok().cloned();
+            if let (Some(env), Ok(_)) = (&mut self.env, &change.next)
+                && env.files.stop_a_start()
+            {
+                env.files = Files::NothingPending;
+            }
+            return;
+        }
+        let is_unchanged = |next: &Server| self.facts.is_as_now(next);
+        let files = match &change.next {
+            Ok(next) if is_unchanged(next) => Files::NothingPending,
+            Ok(next) => Files::Planned(next.clone()),
+            Err(message) => Files::Refused(message.clone()),
+        };
+        if let Ok(next) = &change.next {
+            self.facts.planned = Some(next.clone());
+        }
+        match &mut self.env {
+            // Other pending settings stay unknown.
+            Some(Environment {
+                files: Files::Unknown(_) | Files::NotNamed(_),
+                has_pending_restart: true,
+                ..
+            })
+            | None => {}
+            // PostgreSQL has judged the files with this change and those before it.
+            Some(env) => env.files = files,
+        }
+    }
+
+    fn stop(&mut self) -> Result<(), Blocked> {
+        if self.state != ServerState::Running {
+            return Err(Blocked::Inapplicable);
+        }
+        let was_on_huge_pages = self.is_on_huge_pages() == Some(true);
+        let next = self.next_start();
+        let committed = memory::segment_on_small_pages(self);
+        let touched = self.touched;
+        let before = self.clone();
+        match self.backing() {
+            Backing::HugePages(size) => self.release_huge_pages(size),
+            Backing::SmallPages | Backing::Unknown => {
+                if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage) {
+                    let less = |bytes: u64| (Bytes(bytes) - committed).0;
+                    usage.committed = usage.committed.map(less);
+                    usage.available =
+                        (usage.available).map(|bytes| (Bytes(bytes) + touched.least).0);
+                }
+            }
+        }
+        let limits = self.env.iter_mut().flat_map(|env| &mut env.memory_limits);
+        for limit in limits.flatten() {
+            if !was_on_huge_pages || limit.counts_hugetlb {
+                limit.use_bytes = (Bytes(limit.use_bytes) - touched.least).0;
+            }
+        }
+        self.touched = Touched {
+            least: Bytes(0),
+            most: touched.most - touched.least,
+        };
+        self.facts.planned = Some(next);
+        self.facts.segment = Ok(Segment {
+            bytes: 0,
+            page_bytes: Some(self.facts.base_page_bytes),
+            mappings: 0,
+        });
+        self.state = ServerState::Stopped;
+        // A stop releases memory only.
+        let _ = self.account_pools(&before);
+        self.gives_up_huge_pages |= !was_on_huge_pages;
+        Ok(())
+    }
+
+    fn release_huge_pages(&mut self, size: PageSize) {
+        let (Some(held), Some(pool)) = (self.pages_held(size), self.pool(size)) else {
+            return;
+        };
+        let faulted_in = held - Pages(pool.reserved);
+        if let Some(pool) = self.pool_mut(size) {
+            release(pool, held.0, faulted_in.0);
+        }
+        if let Some(part) = self.allowed_part_mut(size) {
+            part.release(faulted_in);
+        }
+        let bytes = held * size;
+        limits::count(self, size, |limits| {
+            let less = |used: u64| (Bytes(used) - bytes).0;
+            limits.reservation_use = limits.reservation_use.map(less);
+            limits.fault_use = (limits.fault_use).map(|used| (Bytes(used) - faulted_in * size).0);
+        });
+    }
+
+    fn start(&mut self) -> Result<(), Blocked> {
+        if self.state == ServerState::Running {
+            return Err(Blocked::Inapplicable);
+        }
+        if self
+            .env
+            .as_ref()
+            .is_some_and(|env| env.files.stop_a_start())
+        {
+            return Err(Blocked::ConfigurationFiles);
+        }
+        if let Some(next) = self.command_line.take() {
+            self.facts.planned = Some(next);
+        }
+        let next = self.next_start();
+        match start::outcome(self) {
+            StartOutcome::HugePages(size) => {
+                self.can_use_huge_pages()?;
+                self.map_huge_pages(size, &next)?;
+            }
+            StartOutcome::SmallPages(reason, Fit::Fits) => {
+                if !self.gives_up_huge_pages {
+                    return Err(Blocked::LosesHugePages(reason));
+                }
+                self.map_small_pages(&next);
+            }
+            StartOutcome::SmallPages(_, fit) => return Err(Blocked::WouldNotFit(fit)),
+            StartOutcome::Fails(reason, fit) => return Err(Blocked::WouldNotStart(reason, fit)),
+            StartOutcome::Unknown(reason) => return Err(Blocked::OnlyAStartShows(reason)),
+        }
+        self.facts.server = next;
+        self.facts.planned = None;
+        self.pending = Pending::Nothing;
+        self.state = ServerState::Running;
+        self.gives_up_huge_pages = false;
+        self.touched.least = Bytes(0);
+        self.update_processes();
+        Ok(())
+    }
+
+    fn map_huge_pages(&mut self, size: PageSize, next: &Server) -> Result<(), Blocked> {
+        let pages = self.pages_mapped(next, size);
+        let pool = self.pool_mut(size).ok_or(Blocked::Inapplicable)?;
+        pool.reserved = pool.reserved.saturating_add(pages.0);
+        let bytes = pages * size;
+        limits::count(self, size, |limits| {
+            let more = |used: u64| (Bytes(used) + bytes).0;
+            limits.reservation_use = limits.reservation_use.map(more);
+        });
+        self.facts.segment = Ok(Segment {
+            bytes: bytes.0,
+            page_bytes: Some(size.0),
+            mappings: 1,
+        });
+        Ok(())
+    }
+
+    fn map_small_pages(&mut self, next: &Server) {
+        let base = self.base_size();
+        let bytes = Bytes(next.shared_memory_bytes).in_pages(base) * base;
+        if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage) {
+            usage.committed = usage.committed.map(|all| (Bytes(all) + bytes).0);
+        }
+        self.facts.segment = Ok(Segment {
+            bytes: bytes.0,
+            page_bytes: Some(base.0),
+            mappings: 1,
+        });
+    }
+
+    /// New processes have faulted in nothing of the segment, and have the new service settings.
+    fn update_processes(&mut self) {
+        let backing = self.backing();
+        let segment = self
+            .segment()
+            .map_or(Bytes(0), |segment| Bytes(segment.bytes));
+        let base = self.base_size();
+        let services = std::mem::take(&mut self.service);
+        let Some(env) = &mut self.env else { return };
+        env.files = Files::NothingPending;
+        env.has_pending_restart = false;
+        env.pending_settings.clear();
+        env.segment_thp_bytes = None;
+        let nodes = env
+            .segment_nodes
+            .iter_mut()
+            .flat_map(|nodes| nodes.values_mut());
+        nodes.for_each(|pages| *pages = 0);
+        if let Backing::HugePages(size) = backing {
+            page_tables::move_to(&mut env.processes, segment, base, size);
+        }
+        for process in &mut env.processes {
+            process.rss_shmem = process.rss_shmem.map(|_| 0);
+        }
+        for service in services {
+            match service {
+                ServiceChange::ProtectPostmaster => {
+                    env.oom_score_adj = env
+                        .oom_score_adj
+                        .as_ref()
+                        .map(|_| -900)
+                        .map_err(Clone::clone);
+                    for process in &mut env.processes {
+                        process.oom_score_adj = Some(if process.is_postmaster { -900 } else { 0 });
+                    }
+                }
+                ServiceChange::ExposeBackends => {
+                    for process in env.processes.iter_mut().filter(|p| !p.is_postmaster) {
+                        process.oom_score_adj = Some(0);
+                    }
+                }
+                ServiceChange::Interleave => {}
+            }
+        }
+    }
+
+    fn set_vm(&mut self, setting: VmSetting, value: u64) {
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        if let Some(env) = &mut self.env {
+            match setting {
+                VmSetting::OvercommitRatio => env.host.vm.overcommit_ratio = Some(value),
+            }
+        }
+        self.update_commit_limit();
+    }
+
+    fn set_thp(&mut self, file: &str, mode: &str) {
+        let Some(Ok(modes)) = self.env.as_mut().map(|env| &mut env.host.thp) else {
+            return;
+        };
+        let mode = Some(mode.to_owned());
+        match file {
+            "enabled" => modes.enabled = mode,
+            "shmem_enabled" => modes.shmem_enabled = mode,
+            _ => {
+                for size in &mut modes.sizes {
+                    let directory = format!("hugepages-{}kB", size.page_bytes >> 10);
+                    if file == format!("{directory}/enabled") {
+                        size.enabled.clone_from(&mode);
+                    } else if file == format!("{directory}/shmem_enabled") {
+                        size.shmem_enabled.clone_from(&mode);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Pages for which free memory has whole blocks. Unknown counts as enough.
+pub fn ready_pages(machine: &Machine, size: PageSize) -> Pages {
+    let blocks = machine.env.as_ref().map(|env| &env.free_blocks);
+    match blocks {
+        Some(Ok(blocks)) => {
+            let base = machine.facts.base_page_bytes;
+            Pages(blocks.huge_pages(size.0, base).unwrap_or(0))
+        }
+        _ => Pages(u64::MAX),
+    }
+}

@@ -1,0 +1,575 @@
+//! Demands of servers and other programs on the huge pages of a pool. Single source of truth: every
+//! page count shown to users is a sum of demands.
+
+use std::fmt;
+
+use host::server::{
+    environment::Files,
+    facts::{HugePages, Server, SharedMemoryType},
+    instances::Instance,
+    visibility::Visibility,
+    wish::Wish,
+};
+use host::{
+    linux::{boot::Request, hugepages::Pool},
+    units::{Bytes, PageSize, Pages},
+};
+
+use crate::model::{
+    machine::Machine,
+    memory::{self, CommitLimit},
+};
+
+/// Pages that a server or other programs need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// The server or the programs that need them.
+    pub who: Who,
+    /// Number of pages.
+    pub pages: Pages,
+}
+
+/// A server, or other programs, that need pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// This server.
+    ThisServer,
+    /// Another server on huge pages.
+    OtherServer(Name),
+    /// Another server on small pages that asks for huge pages when it starts.
+    Asking(Name, HugePages),
+    /// Processes that are not visible PostgreSQL servers.
+    OtherPrograms,
+}
+
+/// Identifies a server for users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    /// The port. `None`: `postmaster.pid` cannot be read.
+    pub port: Option<u16>,
+    /// The postmaster. 0: the server does not run.
+    pub pid: u32,
+    /// The user ID of a foreign server ([`Instance::is_foreign`]).
+    pub foreign_uid: Option<u32>,
+}
+
+impl Name {
+    pub(crate) fn of(server: &Instance) -> Self {
+        Self {
+            port: server.port,
+            pid: server.pid,
+            foreign_uid: server.owner_uid.filter(|_| server.is_foreign),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            Some(port) => write!(f, "the server on port {port}"),
+            None if self.pid == 0 => write!(f, "a server that does not run"),
+            None => write!(f, "the server with pid {}", self.pid),
+        }?;
+        match self.foreign_uid {
+            Some(uid) => write!(f, " of user {uid}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// When pages are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Now, and for the next start: the running server keeps its pages until then.
+    Now,
+    /// Once the server has been restarted.
+    AfterRestart,
+}
+
+/// All demands on one pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demands {
+    /// The size of the pages.
+    pub size: PageSize,
+    /// All demands. No entry is zero.
+    pub all: Vec<Demand>,
+}
+
+impl Demands {
+    /// The demands on a pool if the server starts with these settings.
+    ///
+    /// Other servers that ask for huge pages and do not have them count only as long as the host
+    /// has the memory for all of them: the running segments on small pages keep theirs.
+    /// `None`: the pools, or the pages of the running server, are unknown.
+    pub fn of(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
+        let all = Self::with_asking(machine, size, next, when)?;
+        if all.growth(machine) == Bytes(0) || Self::all_fit(machine, next, when)? {
+            Some(all)
+        } else {
+            Self::without_asking(machine, size, next, when)
+        }
+    }
+
+    /// Whether the host has the memory for the demands on all pools.
+    fn all_fit(machine: &Machine, next: &Server, when: When) -> Option<bool> {
+        let mut growth = Bytes(0);
+        for pool in machine.pools() {
+            let demands = Self::with_asking(machine, PageSize(pool.page_bytes), next, when)?;
+            growth = growth + demands.growth(machine);
+        }
+        let size = machine.size_to_map(next);
+        let small = match size.filter(|size| machine.pool(*size).is_some()) {
+            Some(_) => Bytes(0),
+            None => Bytes(next.shared_memory_bytes),
+        };
+        let available = memory::available_once_stopped(machine, small);
+        let missing = memory::missing_in_ram(machine, growth + small).unwrap_or_default();
+        Some(missing == Bytes(0) && available.is_none_or(|available| growth <= available))
+    }
+
+    /// Memory that the pool takes if it grows to all demands.
+    fn growth(&self, machine: &Machine) -> Bytes {
+        let pool = machine.pool(self.size).map_or(0, |pool| pool.total);
+        (self.total() - Pages(pool)) * self.size
+    }
+
+    /// The demands at boot. Other servers that request huge pages count only if they fit in
+    /// addition to the memory that other programs use now.
+    pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
+        let all = Self::with_all(machine, size, next)?;
+        match all
+            .missing_at_boot(machine, all.total())
+            .unwrap_or_default()
+        {
+            Bytes(0) => Some(all),
+            _ => Self::without_asking(machine, size, next, When::AfterRestart),
+        }
+    }
+
+    /// Bytes that are missing if the next boot sets this many pages, in addition to the pools of
+    /// other sizes that it sets. `None`: unknown.
+    pub fn missing_at_boot(&self, machine: &Machine, pages: Pages) -> Option<Bytes> {
+        self.missing(machine, self.pools_at_boot(machine, pages))
+    }
+
+    /// Like [`Self::missing_at_boot`], now, once the servers on small pages have stopped, in
+    /// addition to the present pools of other sizes.
+    pub fn missing_now(&self, machine: &Machine) -> Option<Bytes> {
+        let others = self.other_pools(machine, |pool| pool.total);
+        self.missing(machine, self.total() * self.size + others)
+    }
+
+    /// Bytes in all pools if the next boot sets this many pages.
+    pub fn pools_at_boot(&self, machine: &Machine, pages: Pages) -> Bytes {
+        let default = machine.default_bytes();
+        let others = self.other_pools(machine, |pool| match machine.next_boot() {
+            Some(boot) if !boot.is_unknown(pool.page_bytes, default) => boot
+                .pages(pool.page_bytes, default)
+                .map_or(0, |request| request.pages),
+            _ => pool.persistent(),
+        });
+        pages * self.size + others
+    }
+
+    fn other_pools(&self, machine: &Machine, pages: impl Fn(&Pool) -> u64) -> Bytes {
+        let pools = machine.pools();
+        pools
+            .filter(|pool| pool.page_bytes != self.size.0)
+            .map(|pool| Pages(pages(pool)) * PageSize(pool.page_bytes))
+            .sum()
+    }
+
+    fn missing(&self, machine: &Machine, in_pools: Bytes) -> Option<Bytes> {
+        memory::missing_at_boot(machine, in_pools, |server| self.moves(machine, server))
+    }
+
+    /// The strict commit limit after a boot that sets this many pages, if it would be below the
+    /// committed memory. `None`: it would not, as far as known.
+    pub fn low_commit_limit_at_boot(&self, machine: &Machine, pages: Pages) -> Option<CommitLimit> {
+        let pools = self.pools_at_boot(machine, pages);
+        let then = CommitLimit::at_boot(machine, pools, |server| self.moves(machine, server))?;
+        // The next boot leaves as much as this one.
+        let is_as_now = pools <= memory::in_pools(machine)
+            && CommitLimit::of(machine)
+                .is_some_and(|now| now.ratio.is_some() && now.ratio <= then.ratio);
+        (then.missing() > Bytes(0) && !is_as_now).then_some(then)
+    }
+
+    /// Whether a server on small pages gets pages of this pool. `None`: this server.
+    fn moves(&self, machine: &Machine, server: Option<&Instance>) -> bool {
+        let Some(server) = server else {
+            return machine.size_to_map(&machine.next_start()).is_some();
+        };
+        let name = Name::of(server);
+        self.sum(|who| matches!(who, Who::Asking(asking, _) if *asking == name)) > Pages(0)
+    }
+
+    /// Like [`Self::of`], after a restart, with all servers that request huge pages, even if memory
+    /// is too small for all of them.
+    pub fn with_all(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
+        Self::with_asking(machine, size, next, When::AfterRestart)
+    }
+
+    fn with_asking(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
+        let mut demands = Self::without_asking(machine, size, next, when)?;
+        let asking = on_small_pages(machine, size);
+        demands.all.extend(asking.filter_map(|server| {
+            let who = Who::Asking(server.name, server.setting?);
+            let pages = server.pages;
+            Some(Demand { who, pages })
+        }));
+        Some(demands)
+    }
+
+    fn without_asking(
+        machine: &Machine,
+        size: PageSize,
+        next: &Server,
+        when: When,
+    ) -> Option<Self> {
+        let held = machine.pages_held(size)?;
+        let own_next = of_next_start(machine, size, next);
+        let own = match when {
+            When::Now => own_next.max(held),
+            When::AfterRestart => own_next,
+        };
+        machine.facts.pools.as_ref().ok()?;
+        let committed = machine.pool(size).map_or(0, |pool| pool.committed());
+        let mut others = Pages(committed) - held;
+        let mut all = vec![Demand {
+            who: Who::ThisServer,
+            pages: own,
+        }];
+        for server in memory::other_servers(machine) {
+            let segment = server.segment.as_ref();
+            let on_pool = segment.filter(|segment| segment.page_bytes == Some(size.0));
+            let pages = on_pool.map_or(Pages(0), |segment| {
+                Bytes(segment.bytes).in_pages(size).min(others)
+            });
+            others = others - pages;
+            all.push(Demand {
+                who: Who::OtherServer(Name::of(server)),
+                pages,
+            });
+        }
+        all.push(Demand {
+            who: Who::OtherPrograms,
+            pages: others,
+        });
+        all.retain(|demand| demand.pages > Pages(0));
+        Some(Self { size, all })
+    }
+
+    /// Pages that all of them need.
+    pub fn total(&self) -> Pages {
+        self.all.iter().map(|demand| demand.pages).sum()
+    }
+
+    /// Pages that this server needs.
+    pub fn of_this_server(&self) -> Pages {
+        self.sum(|who| *who == Who::ThisServer)
+    }
+
+    /// Pages in use or reserved by others.
+    pub fn held_by_others(&self) -> Pages {
+        self.sum(|who| matches!(who, Who::OtherServer(_) | Who::OtherPrograms))
+    }
+
+    /// Pages that other servers on small pages ask for.
+    pub fn asked_by_others(&self) -> Pages {
+        self.sum(|who| matches!(who, Who::Asking(..)))
+    }
+
+    /// Pages of the demands that `is_meant` selects.
+    pub fn sum(&self, is_meant: impl Fn(&Who) -> bool) -> Pages {
+        let all = self.all.iter().filter(|demand| is_meant(&demand.who));
+        all.map(|demand| demand.pages).sum()
+    }
+}
+
+impl fmt::Display for Demands {
+    /// The end of a sentence: `72 are needed`, or `needed: 212 = 72 for this server + 140 for the
+    /// server on port 5433 (huge_pages = try)`. Many servers are summed up.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 4;
+        match self.all.as_slice() {
+            [] => return write!(f, "none is needed"),
+            [
+                Demand {
+                    who: Who::ThisServer,
+                    pages: Pages(1),
+                },
+            ] => return write!(f, "1 is needed"),
+            [
+                Demand {
+                    who: Who::ThisServer,
+                    pages,
+                },
+            ] => return write!(f, "{pages} are needed"),
+            [Demand { who, pages }] => return write!(f, "needed: {pages} for {who}"),
+            _ => write!(f, "needed: {}", self.total())?,
+        }
+        let shown = match self.all.len() {
+            few if few <= MOST => few,
+            _ => MOST - 1,
+        };
+        for (index, demand) in self.all[..shown].iter().enumerate() {
+            let sign = if index == 0 { " =" } else { " +" };
+            write!(f, "{sign} {} for {}", demand.pages, demand.who)?;
+        }
+        let rest = &self.all[shown..];
+        if !rest.is_empty() {
+            let pages: Pages = rest.iter().map(|demand| demand.pages).sum();
+            write!(f, " + {pages} for {} others", rest.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ThisServer => write!(f, "this server"),
+            Self::OtherServer(name) => name.fmt(f),
+            Self::Asking(name, setting) => {
+                write!(f, "{name} (huge_pages = {})", setting.as_str())
+            }
+            Self::OtherPrograms => write!(f, "other programs"),
+        }
+    }
+}
+
+/// Pages of that size that a start with these settings takes.
+pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages {
+    if machine.size_to_map(next) == Some(size) {
+        machine.pages_mapped(next, size)
+    } else {
+        Pages(0)
+    }
+}
+
+/// Another server on small pages that asks for huge pages, or could.
+#[derive(Debug, Clone, Copy)]
+pub struct OnSmallPages {
+    /// The server.
+    pub name: Name,
+    /// `huge_pages` of the server. `None`: unknown, not credible ([`Instance::is_credible`]), or a
+    /// limit keeps it from using huge pages.
+    pub setting: Option<HugePages>,
+    /// The pages it would need.
+    pub pages: Pages,
+    /// Whether a cgroup allows it fewer pages: its next start would succeed, and the server would
+    /// crash later.
+    pub is_limited: bool,
+}
+
+/// Other servers on small pages of which it is unknown whether they ask for huge pages of that
+/// size and can use them.
+pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<OnSmallPages> {
+    on_small_pages(machine, size)
+        .filter(|server| server.setting.is_none() && server.pages > Pages(0))
+        .collect()
+}
+
+/// Other servers on small pages that ask for huge pages of that size, or could.
+fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnSmallPages> {
+    let asks = move |wish| match wish {
+        Wish::Known(HugePages::Off, _) => None,
+        Wish::Known(setting, Some(bytes)) => {
+            let named = Some(bytes).filter(|bytes| *bytes > 0);
+            let asked = machine.facts.huge_page_of_setting(named);
+            (asked == Some(size.0)).then_some(Some(setting))
+        }
+        Wish::Known(_, None) | Wish::Unknown => Some(None),
+    };
+    let servers = memory::other_servers(machine).iter();
+    servers
+        .filter(move |_| machine.pool(size).is_some())
+        .filter(|server| server.shared_memory_type != Some(SharedMemoryType::Sysv))
+        .filter_map(move |server| {
+            let segment = server.segment.as_ref()?;
+            let page_bytes = segment.page_bytes;
+            let is_huge = page_bytes.is_some_and(|bytes| bytes > machine.facts.base_page_bytes);
+            let setting = asks(server.huge_pages).filter(|_| !is_huge)?;
+            let is_limited = (server.fault_limits.iter())
+                .any(|&(bytes, limit)| bytes == size.0 && limit < segment.bytes);
+            Some(OnSmallPages {
+                name: Name::of(server),
+                // With an unknown page size, it could have its huge pages already.
+                setting: setting
+                    .filter(|_| page_bytes.is_some() && !is_limited && server.is_credible()),
+                pages: Bytes(segment.bytes).in_pages(size),
+                is_limited,
+            })
+        })
+}
+
+/// Servers that could want huge pages and cannot be judged from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hidden {
+    /// Processes of other users are hidden, or the list of processes cannot be read.
+    Processes,
+    /// Servers in other PID namespaces, such as containers.
+    OtherNamespaces,
+    /// This many servers are visible, but their memory cannot be read.
+    Servers(usize),
+}
+
+/// Whether idle pages could be meant for servers that are not visible. `None`: all are visible, or
+/// the environment was not read.
+pub fn hidden_servers(machine: &Machine) -> Option<Hidden> {
+    let env = machine.env.as_ref()?;
+    let Ok(servers) = &env.other_servers else {
+        return Some(Hidden::Processes);
+    };
+    if env.visibility == Visibility::Hidden {
+        return Some(Hidden::Processes);
+    }
+    let unreadable = servers.iter().filter(|server| server.segment.is_none());
+    match (unreadable.count(), env.visibility) {
+        (0, Visibility::Namespace) => Some(Hidden::OtherNamespaces),
+        (0, _) => None,
+        (count, _) => Some(Hidden::Servers(count)),
+    }
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Processes => write!(f, "processes of other users are not visible"),
+            Self::OtherNamespaces => {
+                write!(f, "servers in other containers are not visible from here")
+            }
+            Self::Servers(1) => write!(f, "the memory of another server cannot be read"),
+            Self::Servers(count) => {
+                write!(f, "the memory of {count} other servers cannot be read")
+            }
+        }
+    }
+}
+
+/// The number of pages that a pool should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolTarget {
+    /// Demands while the server runs.
+    pub now: Demands,
+    /// Demands once it has been restarted.
+    pub after: Demands,
+    /// Persistent pages of the pool.
+    pub persistent: Pages,
+    /// Pages that the boot configuration asks for, and where. They are not idle, because they could
+    /// be meant for programs that do not run now.
+    pub at_boot: Option<(Pages, String)>,
+    /// Servers that could want the pages beyond the demands. `None`: there are none.
+    pub idle_for: Option<IdleFor>,
+}
+
+/// Why idle pages are not free to be released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdleFor {
+    /// Servers that are not visible could want them.
+    Hidden(Hidden),
+    /// This server on small pages could be meant to use them.
+    Server(Name),
+    /// Settings are pending, and the pages that they need are unknown.
+    PendingSettings(String),
+    /// The pages that the next start needs are unknown until this command computes them.
+    NotNamed(String),
+    /// The boot configuration could ask for them, which is unknown.
+    UnknownBoot(String),
+}
+
+impl PoolTarget {
+    /// The target of a pool if the server starts with these settings. `None`: unknown.
+    pub fn of(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
+        let pool = machine.pool(size)?;
+        let mut target = Self {
+            now: Demands::of(machine, size, next, When::Now)?,
+            after: Demands::of(machine, size, next, When::AfterRestart)?,
+            persistent: Pages(pool.persistent()),
+            at_boot: at_boot(machine, size),
+            idle_for: None,
+        };
+        target.idle_for = idle_for(machine, &target);
+        Some(target)
+    }
+
+    /// Pages that are not in use, not requested at boot, and not needed by the next start.
+    pub fn idle(&self) -> Pages {
+        self.persistent - self.now.total().max(self.asked_at_boot())
+    }
+
+    /// Pages that are not in use, but that the boot configuration requests.
+    pub fn unused_at_boot(&self) -> Pages {
+        self.persistent.min(self.asked_at_boot()) - self.now.total()
+    }
+
+    /// The number to set: the demands after a restart, pages that the boot configuration asks for
+    /// as far as they are there, and idle pages that a server could want.
+    pub fn recommended(&self) -> Pages {
+        let least = self
+            .after
+            .total()
+            .max(self.persistent.min(self.asked_at_boot()));
+        match self.idle_for {
+            Some(_) => self.persistent.max(least),
+            None => least,
+        }
+    }
+
+    fn asked_at_boot(&self) -> Pages {
+        self.at_boot.as_ref().map_or(Pages(0), |(pages, _)| *pages)
+    }
+}
+
+fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
+    let boot = machine.next_boot()?;
+    let default = machine.default_bytes();
+    let request = boot.pages(size.0, default)?;
+    Some((Pages(request.pages), request.place.to_string()))
+}
+
+fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
+    let env = machine.env.as_ref()?;
+    let is_idle = target.idle() > Pages(0);
+    if let Some(hidden) = hidden_servers(machine).filter(|_| is_idle) {
+        return Some(IdleFor::Hidden(hidden));
+    }
+    if is_idle
+        && let Ok(boot) = &env.next_boot
+        && let Some(unknown) = boot
+            .unknown_of(target.after.size.0, machine.default_bytes())
+            .next()
+    {
+        return Some(IdleFor::UnknownBoot(unknown.to_string()));
+    }
+    if is_idle
+        && let Ok(boot) = &env.next_boot
+        && let Some(Request { place, .. }) = &boot.not_read
+        && target.after.size.0 == machine.default_bytes()
+    {
+        return Some(IdleFor::UnknownBoot(format!(
+            "{place} sets {}, but systemd does not read this file",
+            place.text
+        )));
+    }
+    // Servers that ask for pages are no demand if memory is too small for all of them.
+    let is_demand = target.after.asked_by_others() > Pages(0);
+    let servers = on_small_pages(machine, target.after.size)
+        .filter(|server| server.setting.is_none() || !is_demand);
+    // One that is known to ask for them, rather than one whose settings are unknown.
+    if target.persistent > target.after.total()
+        && let Some(server) = servers.min_by_key(|server| server.setting.is_none())
+    {
+        return Some(IdleFor::Server(server.name));
+    }
+    match &env.files {
+        _ if !is_idle => None,
+        Files::Unknown(why) if env.has_pending_restart => {
+            Some(IdleFor::PendingSettings(why.clone()))
+        }
+        Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
+        Files::NotNamed(command) => Some(IdleFor::NotNamed(command.clone())),
+        _ => None,
+    }
+}

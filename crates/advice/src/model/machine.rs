@@ -1,0 +1,299 @@
+//! A server and its machine, as they are or as they would be after some steps.
+
+use std::collections::BTreeSet;
+
+use host::server::{
+    environment::{Environment, Files},
+    facts::{AllowedNodes, Backing, Facts, HugePages, Server, SharedMemoryType},
+};
+use host::{
+    linux::{
+        boot::NextBoot,
+        error::{Absence, Absent},
+        hugepages::Pool,
+        meminfo::Usage,
+        numa::node::Node,
+        process::segment::Segment,
+    },
+    units::{Bytes, PageSize, Pages},
+};
+
+use crate::model::{
+    allowed_part::{AllowedPart, allowed_parts},
+    step::{Pending, ServiceChange},
+    touched::Touched,
+};
+
+/// Whether the server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerState {
+    /// It runs.
+    Running,
+    /// It was stopped, or has not been started.
+    Stopped,
+    /// There is no data directory yet.
+    NotCreated,
+}
+
+/// A server and its machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// The server, the pools and the limits. `facts.planned` holds the settings of the next start
+    /// where they differ from the running ones.
+    pub facts: Facts,
+    /// Everything else. `None`: not read.
+    pub env: Option<Environment>,
+    /// Whether the server runs.
+    pub state: ServerState,
+    /// The boot configuration that this boot found, before any step changed it.
+    pub this_boot: Option<NextBoot>,
+    /// The part of each pool on the nodes that the server is allowed to use. Empty: it is not
+    /// bound.
+    pub allowed_parts: Vec<AllowedPart>,
+    /// Bytes of the segment that have been faulted in.
+    pub touched: Touched,
+    /// Whether `/proc/meminfo` shows the memory of the host.
+    pub shows_host_memory: bool,
+    /// Whether memory has been compacted.
+    pub is_compacted: bool,
+    /// Changes of the service that take effect at the next start.
+    pub service: Vec<ServiceChange>,
+    /// Settings of the next start that were changed on the command line.
+    pub command_line: Option<Server>,
+    /// When changed settings take effect.
+    pub pending: Pending,
+    /// True if a plan turns huge pages off on purpose, so that losing them is not a hazard.
+    pub gives_up_huge_pages: bool,
+    /// Names of muted checks.
+    pub muted: BTreeSet<&'static str>,
+}
+
+impl Machine {
+    /// The machine as it was read.
+    pub fn new(mut facts: Facts, env: Option<Environment>) -> Self {
+        if let Some(Files::Planned(next)) = env.as_ref().map(|env| &env.files)
+            && facts.planned.is_none()
+        {
+            facts.planned = Some(next.clone());
+        }
+        let mut machine = Self {
+            allowed_parts: allowed_parts(&facts),
+            touched: Touched::of(&facts, env.as_ref()),
+            this_boot: None,
+            facts,
+            env,
+            state: ServerState::Running,
+            shows_host_memory: false,
+            is_compacted: false,
+            service: Vec::new(),
+            command_line: None,
+            pending: Pending::Nothing,
+            gives_up_huge_pages: false,
+            muted: BTreeSet::new(),
+        };
+        machine.this_boot = machine.next_boot().cloned();
+        machine.shows_host_memory = machine.is_memory_of_host();
+        machine
+    }
+
+    /// This machine with other settings of the next start.
+    #[must_use]
+    pub fn with_next_start(&self, next: Server) -> Self {
+        let mut machine = self.clone();
+        if next != self.next_start() {
+            machine.facts.planned = Some(next);
+        }
+        machine
+    }
+
+    /// The settings of the next start, with the exact size of the segment as far as it is known.
+    pub fn next_start(&self) -> Server {
+        Server {
+            shared_memory_bytes: self.facts.needed_bytes(),
+            ..self.facts.next_start().clone()
+        }
+    }
+
+    /// The settings of the next start, changed so that it asks for huge pages of a size that the
+    /// kernel has.
+    pub fn next_start_on_huge_pages(&self) -> Server {
+        let facts = &self.facts;
+        let next = self.next_start();
+        let has_size = facts.target_pool().is_some() || facts.pools.is_err();
+        Server {
+            huge_pages: match next.huge_pages {
+                HugePages::Off => HugePages::Try,
+                on_or_try => on_or_try,
+            },
+            shared_memory_type: SharedMemoryType::Mmap,
+            huge_page_size_bytes: next.huge_page_size_bytes.filter(|_| has_size),
+            ..next
+        }
+    }
+
+    /// The huge page size that a start with these settings asks for. `None`: the kernel names none.
+    pub fn size_asked_for(&self, server: &Server) -> Option<PageSize> {
+        self.facts.huge_page_of(server).map(PageSize)
+    }
+
+    /// The huge page size that a start with these settings tries to map. `None`: it does not ask
+    /// for huge pages, or the kernel names no size.
+    pub fn size_to_map(&self, server: &Server) -> Option<PageSize> {
+        self.size_asked_for(server)
+            .filter(|_| server.asks_for_huge_pages())
+    }
+
+    /// The pool of that page size.
+    pub fn pool(&self, size: PageSize) -> Option<&Pool> {
+        self.pools().find(|pool| pool.page_bytes == size.0)
+    }
+
+    pub(crate) fn pool_mut(&mut self, size: PageSize) -> Option<&mut Pool> {
+        let mut pools = self.facts.pools.iter_mut().flatten();
+        pools.find(|pool| pool.page_bytes == size.0)
+    }
+
+    /// The part of that pool on the nodes that the server is allowed to use. `None`: the server is
+    /// not bound, or it is unknown.
+    pub fn allowed_part(&self, size: PageSize) -> Option<&AllowedPart> {
+        self.allowed_parts.iter().find(|part| part.size == size)
+    }
+
+    pub(crate) fn allowed_part_mut(&mut self, size: PageSize) -> Option<&mut AllowedPart> {
+        let mut parts = self.allowed_parts.iter_mut();
+        parts.find(|part| part.size == size)
+    }
+
+    /// All pools that can be seen, smallest page first.
+    pub fn pools(&self) -> impl Iterator<Item = &Pool> {
+        self.facts.pools.iter().flatten()
+    }
+
+    /// The size that the kernel uses where none is named.
+    pub fn default_size(&self) -> Option<PageSize> {
+        let meminfo = self.facts.meminfo.as_ref().ok()?;
+        meminfo.default_huge_page_bytes.map(PageSize)
+    }
+
+    /// Bytes of the default size, for queries to the boot configuration. 0: the kernel names none.
+    pub fn default_bytes(&self) -> u64 {
+        self.default_size().map_or(0, |size| size.0)
+    }
+
+    /// The size of a base page.
+    pub fn base_size(&self) -> PageSize {
+        PageSize(self.facts.base_page_bytes)
+    }
+
+    /// The pages that back the segment.
+    pub fn backing(&self) -> Backing {
+        self.facts.backing()
+    }
+
+    /// Whether the segment is on huge pages. `None`: unknown.
+    pub fn is_on_huge_pages(&self) -> Option<bool> {
+        self.backing().is_huge()
+    }
+
+    /// The segment. `None`: it cannot be read.
+    pub fn segment(&self) -> Option<&Segment> {
+        self.facts.segment.as_ref().ok()
+    }
+
+    /// Pages of that size that the running server has, faulted in or reserved. `None`: unknown.
+    pub fn pages_held(&self, size: PageSize) -> Option<Pages> {
+        let segment = self.segment()?;
+        let is_on = segment.page_bytes? == size.0;
+        Some(if is_on {
+            Bytes(segment.bytes).whole_pages(size)
+        } else {
+            Pages(0)
+        })
+    }
+
+    /// Pages of that size that a start with these settings maps.
+    ///
+    /// PostgreSQL states its need in whole MB. Where that is rounded up to a `huge_page_size` that
+    /// is not a power of two, it can be a page more than the running server has.
+    pub fn pages_mapped(&self, next: &Server, size: PageSize) -> Pages {
+        let pages = Pages(next.pages(size.0));
+        let is_unchanged = self.facts.planned.is_none()
+            && next.huge_page_size_bytes == self.facts.server.huge_page_size_bytes;
+        match self.pages_held(size) {
+            Some(held) if is_unchanged && held > Pages(0) && held + Pages(1) == pages => held,
+            _ => pages,
+        }
+    }
+
+    /// Memory of the host by use. `None`: not read, or unknown.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.env.as_ref()?.host.usage.as_ref().ok()
+    }
+
+    /// The boot configuration. `None`: not read, or it cannot be read.
+    pub fn next_boot(&self) -> Option<&NextBoot> {
+        self.env.as_ref()?.next_boot.as_ref().ok()
+    }
+
+    /// `MemTotal`.
+    pub fn ram(&self) -> Option<Bytes> {
+        let meminfo = self.facts.meminfo.as_ref().ok()?;
+        meminfo.total_bytes.map(Bytes)
+    }
+
+    /// Whether `/proc/meminfo` is that of the host. A container can have one of its own (lxcfs),
+    /// with less memory than the host's pools or nodes hold.
+    fn is_memory_of_host(&self) -> bool {
+        let Some(ram) = self.ram() else {
+            return false;
+        };
+        let pools = self.pools();
+        let pools = pools.map(|pool| Pages(pool.total) * PageSize(pool.page_bytes));
+        let nodes = self.nodes().unwrap_or_default().iter();
+        let (of_nodes, free) = nodes.fold((Bytes(0), Bytes(0)), |(total, free), node| {
+            (
+                total + Bytes(node.memory.total.unwrap_or(0)),
+                free + Bytes(node.memory.free.unwrap_or(0)),
+            )
+        });
+        let is_whole = ram >= pools.sum() && ram >= of_nodes.percent(80);
+        // Free memory is available, apart from reserves of the kernel.
+        let available = self.usage().and_then(|usage| usage.available);
+        let is_available =
+            available.is_none_or(|bytes| Bytes(bytes) >= free.percent(50) - of_nodes.percent(5));
+        is_whole && is_available
+    }
+
+    /// The NUMA nodes; empty where the kernel knows none. `None`: not read, or unknown.
+    pub fn nodes(&self) -> Option<&[Node]> {
+        match &self.env.as_ref()?.nodes {
+            Ok(nodes) => Some(nodes),
+            Err(absent) if *absent == Absent::not_looked_at() => None,
+            Err(absent) if absent.why == Absence::Missing => Some(&[]),
+            Err(_) => None,
+        }
+    }
+
+    /// Whether the server is restricted to some of the NUMA nodes.
+    pub fn is_bound_to_nodes(&self) -> bool {
+        matches!(self.facts.allowed_nodes, AllowedNodes::Only(_))
+    }
+
+    /// Whether a check is muted.
+    pub fn is_muted(&self, check: &str) -> bool {
+        self.muted.contains(check)
+    }
+
+    /// Whether the settings of the next start differ from the running ones, or could.
+    pub fn has_pending_settings(&self) -> bool {
+        let waits = |env: &Environment| {
+            env.has_pending_restart || !matches!(env.files, Files::NothingPending)
+        };
+        self.env.as_ref().is_none_or(waits)
+    }
+
+    /// Whether an administrator turned huge pages off: the default is `try`.
+    pub fn is_turned_off(&self) -> bool {
+        self.facts.next_start().huge_pages == HugePages::Off
+    }
+}

@@ -1,0 +1,22 @@
+//! A server and its machine, the steps that change them, and the outcome of a start of PostgreSQL.
+//!
+//! This is pure: it uses only [`Facts`](host::server::facts::Facts) and
+//! [`Environment`](host::server::environment::Environment). If an exact answer would need a
+//! simulation of the kernel, the answer is on the safe side or unknown.
+
+pub mod allowed_part;
+mod apply;
+pub mod demand;
+pub mod forecast;
+pub mod limits;
+pub mod machine;
+pub mod memory;
+pub mod numa;
+pub mod other_host;
+pub mod page_tables;
+pub mod pool_change;
+pub mod start;
+pub mod step;
+pub mod touched;
+
+pub use apply::{Blocked, ready_pages};

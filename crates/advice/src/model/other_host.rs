@@ -1,0 +1,48 @@
+//! A host of which only the RAM and the huge page sizes are known.
+
+use host::linux::{error::Absent, hugepages::Pool, meminfo::Meminfo, process::segment::Segment};
+use host::server::facts::{AllowedNodes, Facts, Server};
+
+use crate::model::machine::Machine;
+
+/// The machine with empty pools of these sizes, on which that server is to start for the first
+/// time. Without a default, the size of a start that names none is unknown.
+pub fn machine(
+    next: Server,
+    base_page_bytes: u64,
+    ram_bytes: Option<u64>,
+    default_page_bytes: Option<u64>,
+    page_sizes_bytes: &[u64],
+) -> Machine {
+    let mut sizes = page_sizes_bytes.to_vec();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let pool = |page_bytes| Pool {
+        page_bytes,
+        total: 0,
+        free: 0,
+        reserved: 0,
+        surplus: 0,
+        overcommit: 0,
+        demote_bytes: None,
+    };
+    let facts = Facts {
+        server: next.clone(),
+        planned: Some(next),
+        base_page_bytes,
+        segment: Ok(Segment {
+            bytes: 0,
+            page_bytes: Some(base_page_bytes),
+            mappings: 0,
+        }),
+        meminfo: Ok(Meminfo {
+            total_bytes: ram_bytes,
+            default_huge_page_bytes: default_page_bytes,
+        }),
+        pools: Ok(sizes.into_iter().map(pool).collect()),
+        hugetlb: Err(Absent::not_looked_at()),
+        misread_limits: Vec::new(),
+        allowed_nodes: AllowedNodes::All,
+    };
+    Machine::new(facts, None)
+}

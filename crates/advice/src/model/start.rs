@@ -1,0 +1,367 @@
+//! The outcome of the next start of PostgreSQL (port/sysv_shmem.c `CreateAnonymousSegment`).
+
+use std::path::PathBuf;
+
+use host::server::facts::{AllowedNodes, HugePages, SharedMemoryType};
+use host::{
+    linux::{error::Absence, hugepages::Pool},
+    units::{Bytes, PageSize, Pages},
+};
+
+use crate::model::{
+    demand,
+    limits::{self, Breach},
+    machine::Machine,
+    memory::{self, CgroupMemory, CommitLimit},
+    numa,
+    step::Counts,
+};
+
+/// The outcome of a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartOutcome {
+    /// The server gets the huge pages that it requests.
+    HugePages(PageSize),
+    /// The server starts on small pages.
+    SmallPages(Reason, Fit),
+    /// The server does not start.
+    Fails(Reason, Option<Fit>),
+    /// Only a start shows whether it gets huge pages.
+    Unknown(Reason),
+}
+
+/// Why a start gets no huge pages, or might not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// `huge_pages = off`.
+    Off,
+    /// `shared_memory_type = sysv`.
+    Sysv,
+    /// The kernel or the processor has no huge pages.
+    NoHugePages,
+    /// The kernel does not have the size that is set.
+    NoSuchSize {
+        /// The size that is set.
+        asked: PageSize,
+        /// The sizes of the kernel.
+        known: Vec<PageSize>,
+    },
+    /// Limits of cgroups on reservations.
+    Limits(Vec<LowLimit>),
+    /// The pool has too few pages.
+    PoolShort {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages that the start needs.
+        required: Pages,
+        /// Pages that it can get.
+        available: Pages,
+        /// Another size of which there are enough.
+        other: Option<PageSize>,
+    },
+    /// The pool has enough pages, but not on the nodes that the server is allowed to use.
+    NodesShort {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages that the start needs.
+        required: Pages,
+        /// Pages that are available on these nodes.
+        available: Pages,
+        /// The nodes.
+        nodes: Vec<u32>,
+    },
+    /// The kernel has to allocate pages during the start (`vm.nr_overcommit_hugepages`).
+    Overcommit {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages that the start needs.
+        required: Pages,
+        /// Pages that have to be allocated.
+        missing: Pages,
+    },
+    /// A fact is missing.
+    Missing(String),
+}
+
+/// A limit of a cgroup that the next start exceeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LowLimit {
+    /// The directory of the cgroup.
+    pub cgroup: PathBuf,
+    /// The limit.
+    pub limit: Bytes,
+    /// Needed under it.
+    pub needed: Bytes,
+}
+
+impl LowLimit {
+    fn of(breach: &Breach<'_>) -> Self {
+        Self {
+            cgroup: breach.group.directory.clone(),
+            limit: breach.limit,
+            needed: breach.most,
+        }
+    }
+}
+
+/// Whether the segment fits on small pages, beside the pools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fit {
+    /// It fits, as far as known.
+    Fits,
+    /// The strict commit limit refuses it.
+    BeyondCommitLimit {
+        /// The segment.
+        segment: Bytes,
+        /// Room under the limit.
+        room: Bytes,
+    },
+    /// RAM outside of the pools cannot hold it and other servers on small pages once they are in
+    /// use.
+    BeyondMemory {
+        /// The segment.
+        segment: Bytes,
+        /// RAM that the pools and the other servers leave.
+        left: Bytes,
+        /// RAM that the other servers need.
+        others: Bytes,
+        /// RAM that is missing.
+        missing: Bytes,
+    },
+    /// A memory limit of a cgroup cannot hold it once it is in use.
+    BeyondCgroup {
+        /// The directory of the cgroup.
+        cgroup: PathBuf,
+        /// The limit.
+        limit: Bytes,
+        /// Needed in the cgroup, at least.
+        needed: Bytes,
+        /// By how much the limit has to be raised to be sure.
+        to_raise: Bytes,
+    },
+}
+
+/// The outcome of a start with the settings of the next start, once the running server has stopped.
+pub fn outcome(machine: &Machine) -> StartOutcome {
+    let size = match obstacle(machine) {
+        Ok(size) => return StartOutcome::HugePages(size),
+        Err(reason @ (Reason::Missing(_) | Reason::Overcommit { .. })) => {
+            return StartOutcome::Unknown(reason);
+        }
+        Err(reason) => reason,
+    };
+    if machine.facts.next_start().huge_pages == HugePages::On {
+        return StartOutcome::Fails(size, None);
+    }
+    match fit_on_small_pages(machine) {
+        fit @ Fit::BeyondCommitLimit { .. } => StartOutcome::Fails(size, Some(fit)),
+        fit => StartOutcome::SmallPages(size, fit),
+    }
+}
+
+impl StartOutcome {
+    /// Why small pages cannot hold the segment. `None`: they can, as far as known, or the server
+    /// gets huge pages.
+    pub fn misfit(self) -> Option<Fit> {
+        match self {
+            Self::SmallPages(_, fit) => (fit != Fit::Fits).then_some(fit),
+            Self::Fails(_, fit) => fit,
+            Self::HugePages(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// Why small pages cannot hold the segment of the next start: see [`StartOutcome::misfit`].
+pub fn misfit(machine: &Machine) -> Option<Fit> {
+    outcome(machine).misfit()
+}
+
+/// Why small pages cannot hold the segment of the next start if the kernel allocates only a part of
+/// the pages by which this pool has grown: one page fewer than the start needs. `None`: they can, or
+/// the start does not depend on these pages.
+pub fn misfit_if_pool_is_short(machine: &Machine, size: PageSize, growth: Pages) -> Option<Fit> {
+    let mut short = machine.at_next_start();
+    let required = demand::of_next_start(&short, size, &short.next_start());
+    if required == Pages(0) {
+        return None;
+    }
+    let supply = Supply::of(&short, short.pool(size)?)?.most;
+    let on_nodes = numa::supply_on_allowed(&short, size).map(|(_, most)| most);
+    let fewer = supply.min(on_nodes.unwrap_or(supply)) + Pages(1) - required;
+    if fewer > growth {
+        return None;
+    }
+    if let Some(part) = short.allowed_part_mut(size) {
+        part.shrink(fewer);
+    }
+    let pool = short.pool_mut(size)?;
+    pool.total = pool.total.saturating_sub(fewer.0);
+    pool.free = pool.free.saturating_sub(fewer.0);
+    misfit(&short)
+}
+
+/// The huge page size that the next start gets. Errors: why it gets none.
+fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
+    let facts = &machine.facts;
+    let next = facts.next_start();
+    if next.huge_pages == HugePages::Off {
+        return Err(Reason::Off);
+    }
+    if next.shared_memory_type == SharedMemoryType::Sysv {
+        return Err(Reason::Sysv);
+    }
+    let names_no_size = || {
+        let meminfo = facts.meminfo.as_ref();
+        meminfo.is_ok_and(|meminfo| meminfo.default_huge_page_bytes.is_none())
+    };
+    if let Err(absent) = &facts.pools {
+        return Err(if absent.why == Absence::Missing && names_no_size() {
+            Reason::NoHugePages
+        } else {
+            Reason::Missing(absent.to_string())
+        });
+    }
+    let Some(size) = machine.size_asked_for(next) else {
+        return Err(match &facts.meminfo {
+            Ok(_) => Reason::Missing("/proc/meminfo has no Hugepagesize".to_owned()),
+            Err(absent) => Reason::Missing(absent.to_string()),
+        });
+    };
+    let Some(pool) = machine.pool(size) else {
+        let known = machine.pools().map(|pool| PageSize(pool.page_bytes));
+        return Err(Reason::NoSuchSize {
+            asked: size,
+            known: known.collect(),
+        });
+    };
+    let required = demand::of_next_start(machine, size, &machine.next_start());
+    let breaches = limits::breaches(machine, size, required, Counts::Reservations);
+    if let Some(breaches) = breaches.as_ref().filter(|breaches| !breaches.is_empty()) {
+        return Err(Reason::Limits(breaches.iter().map(LowLimit::of).collect()));
+    }
+    let supply = Supply::of(machine, pool).ok_or_else(|| missing_segment(machine))?;
+    if supply.most < required {
+        return Err(Reason::PoolShort {
+            size,
+            required,
+            available: supply.most,
+            other: other_size(machine, size),
+        });
+    }
+    on_allowed_nodes(machine, size, required)?;
+    if supply.certain < required {
+        return Err(Reason::Overcommit {
+            size,
+            required,
+            missing: required - supply.certain,
+        });
+    }
+    match &facts.hugetlb {
+        Ok(_) => Ok(size),
+        Err(absent) => Err(Reason::Missing(absent.to_string())),
+    }
+}
+
+/// Another page size of which the pool has enough pages.
+fn other_size(machine: &Machine, size: PageSize) -> Option<PageSize> {
+    let mut others = machine.pools().filter(|pool| pool.page_bytes != size.0);
+    let fits = |pool: &&Pool| {
+        let size = PageSize(pool.page_bytes);
+        let required = Bytes(machine.facts.needed_bytes()).in_pages(size);
+        let breaches = limits::breaches(machine, size, required, Counts::Faults);
+        Supply::of(machine, pool).is_some_and(|supply| supply.certain >= required)
+            && breaches.is_some_and(|breaches| breaches.is_empty())
+    };
+    others.find(fits).map(|pool| PageSize(pool.page_bytes))
+}
+
+fn missing_segment(machine: &Machine) -> Reason {
+    Reason::Missing(match &machine.facts.segment {
+        Err(absent) => absent.to_string(),
+        Ok(_) => "the page size of the segment is unknown".to_owned(),
+    })
+}
+
+fn on_allowed_nodes(machine: &Machine, size: PageSize, required: Pages) -> Result<(), Reason> {
+    match &machine.facts.allowed_nodes {
+        AllowedNodes::All => return Ok(()),
+        AllowedNodes::Unknown(absent) => return Err(Reason::Missing(absent.to_string())),
+        AllowedNodes::Only(_) => {}
+    }
+    let unknown = || Reason::Missing("the pages of the NUMA nodes are unknown".to_owned());
+    let (certain, most) = numa::supply_on_allowed(machine, size).ok_or_else(unknown)?;
+    if most < required {
+        return Err(Reason::NodesShort {
+            size,
+            required,
+            available: most,
+            nodes: numa::allowed_numbers(machine),
+        });
+    }
+    if certain < required {
+        return Err(Reason::Missing(
+            "other processes could need their reserved pages on the same NUMA nodes".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Pages that the server can have from a pool once its own are released.
+///
+/// Surplus pages cease to exist when they are released (mm/hugetlb.c
+/// `return_unused_surplus_pages`). The kernel allocates new ones only as far as
+/// `nr_overcommit_hugepages` allows, if it finds memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Supply {
+    /// In the pool.
+    pub certain: Pages,
+    /// Including those that the kernel would try to allocate.
+    pub most: Pages,
+}
+
+impl Supply {
+    /// `None`: the pages of the running server are unknown.
+    pub fn of(machine: &Machine, pool: &Pool) -> Option<Self> {
+        let held = machine.pages_held(PageSize(pool.page_bytes))?;
+        let others = Pages(pool.committed()) - held;
+        let surplus_left = Pages(pool.surplus) - held;
+        let persistent = Pages(pool.persistent());
+        let allocatable = surplus_left.max(Pages(pool.overcommit));
+        Some(Self {
+            certain: persistent + surplus_left - others,
+            most: persistent + allocatable - others,
+        })
+    }
+}
+
+/// Whether small pages can hold the segment of the next start once the running one is gone.
+pub fn fit_on_small_pages(machine: &Machine) -> Fit {
+    let segment = Bytes(machine.facts.needed_bytes());
+    if let Some(limit) = CommitLimit::of(machine) {
+        let own = memory::segment_on_small_pages(machine);
+        let room = limit.limit + own - limit.reserve - limit.committed;
+        if room < segment {
+            return Fit::BeyondCommitLimit { segment, room };
+        }
+    }
+    let others = memory::of_others_on_small_pages(machine);
+    if let Some(left) = memory::left(machine)
+        && left < segment + others
+    {
+        return Fit::BeyondMemory {
+            segment,
+            left: left - others,
+            others,
+            missing: segment + others - left,
+        };
+    }
+    match memory::in_cgroups(machine, segment, false) {
+        CgroupMemory::Exceeds(excess) if !excess.can_swap => Fit::BeyondCgroup {
+            cgroup: excess.limit.directory.clone(),
+            limit: Bytes(excess.limit.limit_bytes),
+            needed: excess.needed,
+            to_raise: excess.to_raise,
+        },
+        CgroupMemory::Fits | CgroupMemory::Unknown(_) | CgroupMemory::Exceeds(_) => Fit::Fits,
+    }
+}

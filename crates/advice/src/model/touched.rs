@@ -1,0 +1,50 @@
+//! The part of the segment that has been faulted in.
+
+use host::server::{environment::Environment, facts::Facts};
+use host::units::{Bytes, PageSize, Pages};
+
+/// Bytes of the segment that have been faulted in, as bounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// At least.
+    pub least: Bytes,
+    /// At most.
+    pub most: Bytes,
+}
+
+impl Touched {
+    /// Bounds for the present segment. Each process reports only the pages that it has faulted in
+    /// itself.
+    pub(crate) fn of(facts: &Facts, env: Option<&Environment>) -> Self {
+        let Ok(segment) = &facts.segment else {
+            return Self {
+                least: Bytes(0),
+                most: Bytes(facts.server.shared_memory_bytes),
+            };
+        };
+        let page_bytes = segment.page_bytes.unwrap_or(facts.base_page_bytes);
+        if page_bytes <= facts.base_page_bytes {
+            let processes = env.into_iter().flat_map(|env| &env.processes);
+            let seen = processes.filter_map(|process| process.rss_shmem).max();
+            return Self {
+                least: Bytes(seen.unwrap_or(0).min(segment.bytes)),
+                most: Bytes(segment.bytes),
+            };
+        }
+        let pool = facts.pools.iter().flatten();
+        let pool = pool.clone().find(|pool| pool.page_bytes == page_bytes);
+        let Some(pool) = pool else {
+            return Self {
+                least: Bytes(0),
+                most: Bytes(segment.bytes),
+            };
+        };
+        // Pages that are no longer reserved have been faulted in; free ones have not.
+        let in_use = Pages(pool.total) - Pages(pool.free);
+        let size = PageSize(page_bytes);
+        Self {
+            least: Bytes(segment.bytes) - Pages(pool.reserved) * size,
+            most: Bytes(segment.bytes).min(in_use * size),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A planned configuration.
+
+use crate::model::step::Pending;
+use host::server::{facts::Server, setting::SettingSource};
+
+/// The changes that lead to a planned configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The names of all planned settings.
+    pub names: Vec<String>,
+    /// The settings that no file has yet, in the order in which they are changed: those of the
+    /// command line last.
+    pub settings: Vec<PlannedSetting>,
+    /// When the settings take effect that the files have already.
+    pub pending: Pending,
+    /// The settings of the next start with all of them.
+    pub next: Server,
+}
+
+/// A planned setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedSetting {
+    /// Name of the setting.
+    pub name: String,
+    /// Value of the setting.
+    pub value: String,
+    /// The source of its present value.
+    pub source: SettingSource,
+    /// When it takes effect.
+    pub pending: Pending,
+    /// The settings of the next start with this change and those before it. Errors: why it would
+    /// fail, in PostgreSQL's words.
+    pub next: Result<Server, String>,
+}
+
+impl Planned {
+    /// When all of them are in effect.
+    pub(crate) fn pending(&self) -> Pending {
+        let each = self.settings.iter().map(|setting| setting.pending);
+        each.fold(self.pending, Pending::max)
+    }
+}

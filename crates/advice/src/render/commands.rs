@@ -1,0 +1,535 @@
+//! Steps as commands.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::desired,
+    sentences::{numbers, on_command_line},
+};
+use crate::model::{
+    demand::{Demands, When},
+    machine::Machine,
+    numa, start,
+    step::{
+        Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting,
+    },
+};
+use host::{
+    escape,
+    linux::{boot::Edit, hugepages, numa::nodes, transparent_hugepage},
+    server::{connection::Connection, facts::HugePages},
+    shell::quoted,
+    units::{PageSize, Pages, huge_pages},
+};
+
+/// The place to run a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A root shell on this host.
+    RootShell,
+    /// A root shell on the node that runs this container.
+    Node,
+    /// A session of a superuser.
+    Sql,
+    /// Whatever starts PostgreSQL.
+    Service,
+    /// A person does it by hand.
+    ByHand,
+}
+
+impl Place {
+    /// Name in SQL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RootShell => "root shell",
+            Self::Node => "root shell of the node",
+            Self::Sql => "SQL",
+            Self::Service => "service",
+            Self::ByHand => "by hand",
+        }
+    }
+}
+
+/// The place to run the step.
+pub fn place(machine: &Machine, step: &Step) -> Place {
+    let env = machine.env.as_ref();
+    let shell = match env.and_then(|env| env.is_container) {
+        Some(true) => Place::Node,
+        Some(false) | None => Place::RootShell,
+    };
+    match step {
+        Step::SetPoolAtBoot { edit, .. } if edited(edit).is_none() => Place::ByHand,
+        Step::RaiseLimit(change) if quoted(change.cgroup.join(&change.file)).is_none() => {
+            Place::ByHand
+        }
+        // The path is as seen from here.
+        Step::RaiseLimit(_) => Place::RootShell,
+        Step::Compact
+        | Step::SetPool { .. }
+        | Step::Demote { .. }
+        | Step::SetPoolAtBoot { .. }
+        | Step::SetVm { .. }
+        | Step::SetThp { .. } => shell,
+        Step::ChangeSetting(SettingChange {
+            place: SettingPlace::AlterSystem,
+            ..
+        })
+        | Step::Reload => Place::Sql,
+        Step::ChangeSetting(_)
+        | Step::ChangeService(_)
+        | Step::Stop
+        | Step::Start
+        | Step::Restart => Place::Service,
+    }
+}
+
+/// The commands of a step, a line each. `None`: the step is not a command.
+pub fn command(machine: &Machine, step: &Step) -> Option<String> {
+    match step {
+        Step::Compact => Some("echo 1 > /proc/sys/vm/compact_memory".to_owned()),
+        Step::SetPool {
+            size,
+            pages,
+            by_node,
+        } if by_node.is_empty() => Some(if machine.default_size() == Some(*size) {
+            format!("sysctl -w vm.nr_hugepages={pages}")
+        } else {
+            let directory = hugepages::directory(size.0);
+            format!("echo {pages} > {directory}/nr_hugepages")
+        }),
+        Step::SetPool { size, by_node, .. } => {
+            let lines = by_node.iter().map(|(node, pages)| {
+                let directory = nodes::pool_directory(*node, size.0);
+                format!("echo {pages} > {directory}/nr_hugepages")
+            });
+            Some(lines.collect::<Vec<_>>().join("\n"))
+        }
+        Step::Demote { from, pages, .. } => {
+            let directory = hugepages::directory(from.0);
+            Some(format!("echo {pages} > {directory}/demote"))
+        }
+        Step::SetPoolAtBoot { edit, .. } => edited(edit),
+        Step::RaiseLimit(change) => {
+            let file = quoted(change.cgroup.join(&change.file))?;
+            Some(format!("echo {} > {file}", change.bytes.0))
+        }
+        Step::ChangeSetting(SettingChange {
+            name,
+            value,
+            place: SettingPlace::AlterSystem,
+            ..
+        }) => Some(format!(
+            "ALTER SYSTEM SET {name} = {};",
+            setting_value(value)
+        )),
+        Step::Reload => Some("SELECT pg_reload_conf();".to_owned()),
+        Step::SetVm {
+            setting,
+            value,
+            edit,
+        } => {
+            let now = format!("sysctl -w vm.{}={value}", setting.name());
+            let is_kept = machine.next_boot().is_some_and(|boot| {
+                let set = boot.vm(setting.name());
+                set.is_some_and(|set| set.0 == *value)
+            });
+            Some(with_boot(now, edit.as_ref(), is_kept))
+        }
+        Step::SetThp { file, mode, edit } => {
+            let now = format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY);
+            let boot = machine.next_boot();
+            let words = boot.and_then(|boot| boot.words_for_thp(file, mode));
+            let is_kept = boot.is_some_and(|boot| boot.thp(file).as_deref() == Some(*mode));
+            Some(match words {
+                Some(words) => format!("{now}\n# {}", on_command_line(&words)),
+                None => with_boot(now, edit.as_ref(), is_kept),
+            })
+        }
+        Step::ChangeSetting(_)
+        | Step::ChangeService(_)
+        | Step::Stop
+        | Step::Start
+        | Step::Restart => None,
+    }
+}
+
+/// A command, and what keeps its effect over the next boot.
+fn with_boot(now: String, edit: Option<&Edit>, is_kept: bool) -> String {
+    match (edit.and_then(edited), edit) {
+        (Some(at_boot), _) => format!("{now}\n{at_boot}"),
+        (None, Some(edit)) => format!("{now}\n# {}", by_hand(edit)),
+        (None, None) if is_kept => now,
+        (None, None) => format!("{now}\n# also set it for the next boot by hand"),
+    }
+}
+
+/// A cgroup ends with its unit or container, and its limits with it.
+pub(super) const WHERE_LIMITS_ARE_SET: &str =
+    "also raise the limit where it is set (unit or container runtime), or the next start resets it";
+
+/// The sum of the demands on a pool, where several programs need its pages. `None`: a step that
+/// sets no pool, or another number.
+pub(super) fn sum(machine: &Machine, step: &Step) -> Option<String> {
+    let Step::SetPool { size, pages, .. } = step else {
+        return None;
+    };
+    let demands = demands(machine, *size, *pages)?;
+    (demands.all.len() > 1).then(|| demands.to_string())
+}
+
+/// The demands on a pool, if their sum is this number.
+fn demands(machine: &Machine, size: PageSize, pages: Pages) -> Option<Demands> {
+    let next = machine.next_start();
+    let demands = Demands::of(machine, size, &next, When::AfterRestart);
+    demands.filter(|demands| demands.total() == pages)
+}
+
+/// The instruction for a step that is not a command.
+pub fn instruction(machine: &Machine, step: &Step) -> String {
+    match step {
+        Step::Stop => "stop PostgreSQL (ends all sessions)".to_owned(),
+        Step::Start => "start PostgreSQL".to_owned(),
+        Step::Restart => "restart PostgreSQL (ends all sessions)".to_owned(),
+        Step::ChangeService(change) => service(machine, *change),
+        Step::ChangeSetting(change) => {
+            let line = format!("{} = {}", change.name, setting_value(&change.value));
+            match &change.place {
+                SettingPlace::AlterSystem => line,
+                SettingPlace::File(Some(file)) => format!("in {}: {line}", escape::name(file)),
+                SettingPlace::File(None) => format!("in the configuration file: {line}"),
+                SettingPlace::CommandLine => {
+                    let env = machine.env.as_ref();
+                    let who = match env.and_then(|env| env.is_container) {
+                        Some(true) => "see postmaster.opts",
+                        _ => "a systemd unit or Patroni can set it; see postmaster.opts",
+                    };
+                    format!(
+                        "set {line} on the command line of the server, which overrides its files ({who})"
+                    )
+                }
+            }
+        }
+        Step::RaiseLimit(LimitChange {
+            cgroup,
+            file,
+            bytes,
+            ..
+        }) => format!(
+            "write {} into {} by hand: this name cannot be quoted in a shell command",
+            bytes.0,
+            escape::name(cgroup.join(file))
+        ),
+        Step::SetPoolAtBoot { edit, .. } => by_hand(edit),
+        Step::SetVm {
+            edit: Some(edit), ..
+        }
+        | Step::SetThp {
+            edit: Some(edit), ..
+        } => by_hand(edit),
+        _ => String::new(),
+    }
+}
+
+fn service(machine: &Machine, change: ServiceChange) -> String {
+    let env = machine.env.as_ref();
+    let has_systemd = env.and_then(|env| env.has_systemd) != Some(false);
+    let children = "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server";
+    let what = match change {
+        ServiceChange::ProtectPostmaster if has_systemd => format!(
+            "set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and {children}"
+        ),
+        ServiceChange::ProtectPostmaster => {
+            format!("start PostgreSQL with oom_score_adj = -900, and {children}")
+        }
+        ServiceChange::ExposeBackends => format!("set {children}"),
+        ServiceChange::Interleave => {
+            let nodes = match machine.is_bound_to_nodes() {
+                true => numbers(&numa::allowed_numbers(machine)).replace(' ', ""),
+                false => "all".to_owned(),
+            };
+            format!("start PostgreSQL with numactl --interleave={nodes}")
+        }
+    };
+    format!("{what}; takes effect at the next restart")
+}
+
+/// SQL in a remedy for the shell, and who runs it: psql if it certainly reaches this server, else a
+/// comment. The shell of a node does not reach a container.
+pub(super) fn psql(machine: &Machine, sql: &str) -> (Option<&'static str>, String) {
+    let env = machine.env.as_ref();
+    let on_host = env.filter(|env| env.is_container != Some(true));
+    let command = || {
+        let Connection { user, address } = &on_host?.connection;
+        let (host, port) = address.as_ref()?;
+        let host = quoted(host)?;
+        let is_plain = !sql.contains(['"', '\\', '$', '`', '!']);
+        let argument = match quoted(sql)? {
+            _ if is_plain => format!("\"{sql}\""),
+            quoted => quoted,
+        };
+        let psql = format!("psql -X -h {host} -p {port} -d postgres -c {argument}");
+        Some(match user {
+            Some(user) => (
+                "as root:",
+                format!("setsid -w runuser -u {} -- {psql}", quoted(user)?),
+            ),
+            None => ("as a superuser of PostgreSQL:", psql),
+        })
+    };
+    match command() {
+        Some((whose, command)) => (Some(whose), command),
+        None => (
+            None,
+            format!("# in a superuser's session on this server: {sql}"),
+        ),
+    }
+}
+
+/// A value in SQL or a configuration file. SQL reads no octal numbers.
+fn setting_value(value: &str) -> String {
+    let value = value.trim();
+    let is_number = value == "0"
+        || value.starts_with(|first: char| matches!(first, '1'..='9'))
+            && value.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "''"))
+    }
+}
+
+/// The shell command of an edit of the boot configuration. `None`: a name cannot be quoted.
+fn edited(edit: &Edit) -> Option<String> {
+    match edit {
+        Edit::Replace { file, old, new } => Some(format!(
+            "sed -i {} {}",
+            quoted(substitution(old, new))?,
+            quoted(file)?
+        )),
+        // Appending keeps other lines, and PostgreSQL can read the file whatever the umask is.
+        Edit::Append {
+            file,
+            line,
+            makes_directory,
+        } => {
+            let directory = file.rsplit_once('/').filter(|_| *makes_directory);
+            let mkdir = match directory {
+                Some((directory, _)) => format!("mkdir -p {} && ", quoted(directory)?),
+                None => String::new(),
+            };
+            Some(format!(
+                "(umask 022 && {mkdir}echo {} >> {})",
+                quoted(line)?,
+                quoted(file)?
+            ))
+        }
+    }
+}
+
+fn by_hand(edit: &Edit) -> String {
+    let (Edit::Replace {
+        file, new: line, ..
+    }
+    | Edit::Append { file, line, .. }) = edit;
+    format!(
+        "write \"{}\" into {} by hand: this name cannot be quoted in a shell command",
+        escape::name(line),
+        escape::name(file)
+    )
+}
+
+/// Replaces a whole line by a whole line, as sed reads it. Running it again is a no-op.
+fn substitution(old: &str, new: &str) -> String {
+    // No delimiter has a meaning for sed, or for bash within quotes.
+    const DELIMITERS: [char; 6] = ['/', ',', '#', '@', '%', ':'];
+    let is_free = |c: &char| !old.contains(*c) && !new.contains(*c);
+    let delimiter = DELIMITERS.into_iter().find(is_free).unwrap_or('/');
+    let mut pattern = String::with_capacity(old.len());
+    for c in old.chars() {
+        if c == '\t' {
+            pattern.push_str("[[:blank:]]");
+            continue;
+        }
+        if r"\.*[^$".contains(c) || c == delimiter {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    let mut replacement = String::with_capacity(new.len());
+    for c in new.chars() {
+        if c == '\\' || c == '&' || c == delimiter {
+            replacement.push('\\');
+        }
+        replacement.push(c);
+    }
+    format!("s{delimiter}^{pattern}${delimiter}{replacement}{delimiter}")
+}
+
+/// The reason of a step.
+pub fn why(machine: &Machine, step: &Step) -> String {
+    match step {
+        Step::Compact => "free memory is too fragmented for these pages".to_owned(),
+        Step::SetPool {
+            size,
+            pages,
+            by_node,
+        } if !by_node.is_empty() => {
+            format!(
+                "each NUMA node gets its share of {}",
+                huge_pages(*pages, *size)
+            )
+        }
+        Step::SetPool { size, pages, .. } => {
+            let now = machine
+                .pool(*size)
+                .map_or(Pages(0), |pool| Pages(pool.persistent()));
+            if *pages < now {
+                let idle = now - *pages;
+                format!(
+                    "{} {} idle",
+                    huge_pages(idle, *size),
+                    idle.verb("is", "are")
+                )
+            } else {
+                match demands(machine, *size, *pages) {
+                    Some(demands) => format!("the pool has {now}; {demands}"),
+                    None => format!("the pool has {now}"),
+                }
+            }
+        }
+        Step::Demote { from, into, pages } => format!(
+            "{} {} idle, and the pool of {into} pages has to grow",
+            huge_pages(*pages, *from),
+            pages.verb("is", "are")
+        ),
+        Step::SetPoolAtBoot { size, pages, .. } => {
+            format!(
+                "the next boot would not set up {}",
+                huge_pages(*pages, *size)
+            )
+        }
+        Step::RaiseLimit(LimitChange {
+            counts: Counts::Faults,
+            ..
+        }) => "a process that uses more pages than the limit dies of SIGBUS".to_owned(),
+        Step::RaiseLimit(_) => "the limit is too low for the segment".to_owned(),
+        Step::ChangeSetting(change) => match (change.name.as_str(), change.value.as_str()) {
+            ("huge_pages", "try") if machine.next_start().huge_pages == HugePages::On => {
+                "the server would not start with huge_pages = on".to_owned()
+            }
+            ("huge_pages", _) => "the server does not ask for huge pages".to_owned(),
+            ("shared_memory_type", "mmap") => "only mmap can use huge pages".to_owned(),
+            ("huge_page_size", "0") => "the kernel does not have the size that is set".to_owned(),
+            _ => "as planned".to_owned(),
+        },
+        Step::Reload => "the settings take effect when the server reads its files".to_owned(),
+        Step::ChangeService(change) => match change {
+            ServiceChange::ProtectPostmaster => "the OOM killer can kill the postmaster",
+            ServiceChange::ExposeBackends => "the OOM killer has to prefer the backends",
+            ServiceChange::Interleave => "the segment is on few NUMA nodes",
+        }
+        .to_owned(),
+        Step::Stop => "the pool needs memory that the running server uses".to_owned(),
+        Step::Start | Step::Restart => "the server maps its segment when it starts".to_owned(),
+        Step::SetVm { setting, .. } => match setting {
+            VmSetting::OvercommitRatio => "committed memory is near the commit limit",
+        }
+        .to_owned(),
+        Step::SetThp { .. } => "memory gets transparent huge pages without a request".to_owned(),
+    }
+}
+
+/// Checks to make before a start, after pools were made larger. The kernel might allocate fewer
+/// pages than requested, and `sysctl -w` does not report it. `machine` is before the steps, and
+/// `at` right before the start. The pool that the server asks for matters most.
+pub(crate) fn before_start(
+    machine: &Machine,
+    before: &[Step],
+    at: &Machine,
+    step: &Step,
+) -> Option<String> {
+    let next = at.next_start();
+    let own_size = at.size_asked_for(&next);
+    let grown = before.iter().filter_map(|step| match step {
+        Step::SetPool { size, pages, .. } => {
+            let had = Pages(machine.pool(*size)?.persistent());
+            (*pages > had).then_some((*size, had, *pages))
+        }
+        _ => None,
+    });
+    let (size, had, pages) = grown.max_by_key(|(size, ..)| Some(*size) == own_size)?;
+    let insists = next.huge_pages == HugePages::On;
+    let enough = format!("if the pool has fewer than {pages} pages of {size}");
+    match step {
+        Step::Restart if insists => Some(format!("{enough}, do not restart: huge_pages = on")),
+        Step::Restart => start::misfit_if_pool_is_short(at, size, pages - had)
+            .map(|_| format!("{enough}, do not restart: the segment does not fit on small pages")),
+        Step::Start if insists => {
+            let place = match desired::place(machine, "huge_pages", None) {
+                SettingPlace::AlterSystem => "in postgresql.auto.conf".to_owned(),
+                SettingPlace::File(Some(file)) => format!("in {}", escape::name(file)),
+                SettingPlace::File(None) => "in the configuration file".to_owned(),
+                SettingPlace::CommandLine => "on the command line of the server".to_owned(),
+            };
+            Some(format!(
+                "{enough}, set it back to {had}, and set huge_pages = try {place}"
+            ))
+        }
+        Step::Start => Some(format!("{enough}, set it back to {had} first")),
+        _ => None,
+    }
+}
+
+/// A remedy's steps as data: a list of objects with `action`, `where` and the command.
+pub fn data(machine: &Machine, steps: &[Step]) -> Value {
+    let mut at = machine.clone();
+    let mut all = Vec::with_capacity(steps.len());
+    for step in steps {
+        let mut object = json!({
+            "action": action(step),
+            "where": place(&at, step).as_str(),
+            "is_disruptive": step.is_disruptive(),
+        });
+        match command(&at, step) {
+            Some(command) => object["command"] = json!(command),
+            None => object["instruction"] = json!(instruction(&at, step)),
+        }
+        match step {
+            Step::SetPool { size, pages, .. } | Step::SetPoolAtBoot { size, pages, .. } => {
+                object["page_size_bytes"] = json!(size.0);
+                object["pages"] = json!(pages.0);
+            }
+            Step::RaiseLimit(change) => {
+                object["cgroup"] = json!(escape::name(&change.cgroup));
+                object["bytes"] = json!(change.bytes.0);
+            }
+            Step::ChangeSetting(change) => {
+                object["setting"] = json!(change.name);
+                object["value"] = json!(change.value);
+                object["pending_restart"] = json!(change.pending == Pending::Restart);
+            }
+            _ => {}
+        }
+        all.push(object);
+        at = at.apply(step).unwrap_or(at);
+    }
+    Value::Array(all)
+}
+
+fn action(step: &Step) -> &'static str {
+    match step {
+        Step::Compact => "compact_memory",
+        Step::SetPool { .. } => "set_pool",
+        Step::Demote { .. } => "demote",
+        Step::SetPoolAtBoot { .. } => "set_pool_at_boot",
+        Step::RaiseLimit(_) => "raise_limit",
+        Step::ChangeSetting(_) => "change_setting",
+        Step::Reload => "reload",
+        Step::ChangeService(_) => "change_service",
+        Step::Stop => "stop",
+        Step::Start => "start",
+        Step::Restart => "restart",
+        Step::SetVm { .. } => "set_vm",
+        Step::SetThp { .. } => "set_thp",
+    }
+}

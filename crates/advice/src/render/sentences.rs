@@ -1,0 +1,375 @@
+//! Reasons and decisions as sentences.
+
+use std::fmt;
+
+use crate::{
+    decision::{Decision, Lacks, Lower},
+    model::{
+        memory::LEFT_PERCENT,
+        start::{Fit, LowLimit, Reason},
+    },
+};
+use host::{
+    escape,
+    linux::boot::Words,
+    units::{Bytes, Pages, huge_pages},
+};
+
+/// Why the next start gets no huge pages, or might not.
+pub(crate) fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Off => "The next start uses huge_pages = off.".to_owned(),
+        Reason::Sysv => {
+            "The next start uses shared_memory_type = sysv, which cannot use huge pages.".to_owned()
+        }
+        Reason::NoHugePages => "This kernel or processor has no huge pages.".to_owned(),
+        Reason::NoSuchSize { asked, known } => {
+            let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+            format!(
+                "huge_page_size asks for {asked} pages; the kernel has {}.",
+                known.join(", ")
+            )
+        }
+        Reason::Limits(limits) => {
+            let limits: Vec<_> = limits.iter().map(limit).collect();
+            limits.join(" ")
+        }
+        Reason::PoolShort {
+            size,
+            required,
+            available,
+            other,
+        } => {
+            let verb = available.verb("is", "are");
+            let needed = huge_pages(*required, *size);
+            let other = other.map_or_else(String::new, |other| {
+                format!(" There are enough {other} pages.")
+            });
+            format!("Needs {needed}; {available} {verb} available.{other}")
+        }
+        Reason::NodesShort {
+            size,
+            required,
+            available,
+            nodes,
+        } => format!(
+            "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} {} available there.",
+            huge_pages(*required, *size),
+            numbers(nodes),
+            available.verb("is", "are")
+        ),
+        Reason::Overcommit {
+            size,
+            required,
+            missing,
+        } => format!(
+            "Needs {}; the kernel has to allocate {missing} of them during the start (vm.nr_overcommit_hugepages).",
+            huge_pages(*required, *size)
+        ),
+        Reason::Missing(why) => format!("{why}."),
+    }
+}
+
+fn limit(limit: &LowLimit) -> String {
+    format!(
+        "Cgroup {} limits reserved huge pages to {}, but {} is needed.",
+        escape::name(&limit.cgroup),
+        limit.limit,
+        limit.needed
+    )
+}
+
+/// Whether small pages can hold the segment.
+pub(crate) fn fit(fit: &Fit) -> String {
+    match fit {
+        Fit::Fits => "Small pages can hold the segment.".to_owned(),
+        Fit::BeyondCommitLimit { segment, room } => {
+            format!("On small pages, the segment takes {segment}; CommitLimit leaves {room}.")
+        }
+        Fit::BeyondMemory {
+            segment,
+            left,
+            others,
+            ..
+        } => {
+            let who = match *others {
+                Bytes(0) => "the pools",
+                _ => "the pools and other servers on small pages",
+            };
+            format!("On small pages, the segment takes {segment}; {who} leave {left} of RAM.")
+        }
+        Fit::BeyondCgroup {
+            cgroup,
+            limit,
+            needed,
+            ..
+        } => format!(
+            "On small pages, cgroup {} needs {needed}; its memory limit is {limit}.",
+            escape::name(cgroup)
+        ),
+    }
+}
+
+impl fmt::Display for Lower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::To(megabytes) => write!(f, "lower shared_buffers to {megabytes}MB"),
+            Self::By(megabytes) => write!(f, "lower shared_buffers by {megabytes}MB"),
+        }
+    }
+}
+
+/// Parameters for the kernel command line, and where to write them.
+pub(super) fn on_command_line(words: &Words) -> String {
+    let Words {
+        new,
+        instead_of,
+        at_end,
+    } = words;
+    let what = match instead_of {
+        Some(old) => format!("replace {old} on the kernel command line with {new}"),
+        None if *at_end => format!(
+            "add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"
+        ),
+        None => format!("add {new} to the kernel command line"),
+    };
+    format!("for the next boot, in the configuration of the boot loader: {what}")
+}
+
+/// Alternatives: `a, b, or c`.
+fn one_of<const N: usize>(ways: [Option<String>; N]) -> String {
+    let mut ways: Vec<_> = ways.into_iter().flatten().collect();
+    let last = ways.pop().unwrap_or_default();
+    match ways.as_slice() {
+        [] => last,
+        [one] => format!("{one}, or {last}"),
+        several => format!("{}, or {last}", several.join(", ")),
+    }
+}
+
+/// `node 0` or `nodes 0, 1`.
+fn named_nodes(nodes: &[u32]) -> String {
+    let noun = if nodes.len() == 1 { "node" } else { "nodes" };
+    format!("{noun} {}", numbers(nodes))
+}
+
+/// `0, 1`.
+pub(crate) fn numbers(nodes: &[u32]) -> String {
+    let all: Vec<_> = nodes.iter().map(ToString::to_string).collect();
+    all.join(", ")
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FreeMemory {
+                missing,
+                lower,
+                or_at_boot,
+            } => {
+                let free = format!("free {} MB of memory", missing.megabytes_at_least());
+                let lower = lower.map(|lower| lower.to_string());
+                let at_boot = or_at_boot.then(|| "set the pool at boot".to_owned());
+                let ways = one_of([Some(free), lower, at_boot]);
+                write!(f, "{ways}: too little memory is available for the pool")
+            }
+            Self::LowerSharedBuffers {
+                lower,
+                missing,
+                lacks,
+                others,
+                release,
+            } => {
+                let lower = lower.map(|lower| lower.to_string());
+                let others = others.map(|(pages, size)| {
+                    let pages = huge_pages(pages, size);
+                    format!("free some of the {pages} that other programs have (hugeinfo_holders)")
+                });
+                let release = release.map(|(pages, size)| {
+                    let pages = huge_pages(pages, size);
+                    format!("release {pages} while the server is stopped")
+                });
+                let more = match lacks {
+                    // A tenth of what is added also stays outside of the pools.
+                    Lacks::Reserve => Bytes(missing.0 / (100 - LEFT_PERCENT) * 100 + 100),
+                    Lacks::SmallPages => *missing,
+                };
+                let add = format!("add {} MB of memory", more.megabytes_at_least());
+                let ways = one_of([release, lower, others, Some(add)]);
+                match lacks {
+                    Lacks::Reserve => write!(
+                        f,
+                        "{ways}: the pools would leave less than {LEFT_PERCENT}% of RAM"
+                    ),
+                    Lacks::SmallPages => write!(
+                        f,
+                        "{ways}: RAM outside of the pools is smaller than the segments on small pages"
+                    ),
+                }
+            }
+            Self::CheckMemory { size, pages, why } => write!(
+                f,
+                "on the host, allocate {}, if it has the memory: {why}",
+                huge_pages(*pages, *size)
+            ),
+            Self::FreeNodeMemory {
+                size,
+                missing,
+                lower,
+            } => {
+                let free = "free memory on the NUMA nodes of the server (hugeinfo_numa)";
+                let more = "let it use more nodes";
+                let lower = lower.map(|lower| lower.to_string());
+                let ways = one_of([Some(free.to_owned()), Some(more.to_owned()), lower]);
+                write!(
+                    f,
+                    "{ways}: {} {} not fit",
+                    huge_pages(*missing, *size),
+                    missing.verb("does", "do")
+                )
+            }
+            Self::SetNodesAtBoot {
+                size,
+                pages,
+                nodes,
+                others,
+                later,
+            } => {
+                let more = match others {
+                    Pages(0) => String::new(),
+                    others => format!(" and {others} more for others"),
+                };
+                let remove = later.as_ref().map_or_else(String::new, |place| {
+                    format!(" and remove {place}, which sets the whole pool later")
+                });
+                write!(
+                    f,
+                    "on the kernel command line, request {} for NUMA {}{more} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
+                    huge_pages(*pages, *size),
+                    named_nodes(nodes)
+                )
+            }
+            Self::ReleaseByNode {
+                size,
+                pages,
+                kept,
+                nodes,
+            } => write!(
+                f,
+                "release {} node by node (hugeinfo_numa), and keep {kept} on NUMA {}, which the server is allowed to use",
+                huge_pages(*pages, *size),
+                named_nodes(nodes)
+            ),
+            Self::AddSwap {
+                missing,
+                ratio,
+                enough,
+            } => {
+                let megabytes = missing.megabytes_at_least();
+                let swap = format!("add {megabytes} MB of swap");
+                let raise = enough.map(|ratio| format!("set vm.overcommit_ratio to {ratio}"));
+                let lower = "lower committed memory by as much".to_owned();
+                let kilobytes = "raise vm.overcommit_kbytes by as much".to_owned();
+                let kilobytes = ratio.is_none().then_some(kilobytes);
+                write!(f, "{}", one_of([raise, Some(swap), kilobytes, Some(lower)]))?;
+                match ratio {
+                    Some(ratio) if *ratio < 100 && enough.is_none() => write!(
+                        f,
+                        ": vm.overcommit_ratio is {ratio}, and 100 would not be enough"
+                    ),
+                    _ => Ok(()),
+                }
+            }
+            Self::WaitForReservedPages => write!(
+                f,
+                "wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): shrinking the pool could remove pages from the NUMA node that a process is bound to, and that process would crash"
+            ),
+            Self::RaiseLimitOutside => write!(
+                f,
+                "raise the pod's limit on huge pages, or the limit of this container where it is set"
+            ),
+            Self::RaiseMemoryLimit { by } => write!(
+                f,
+                "raise the memory limit of the server's cgroup by {} MB, or lower shared_buffers by as much",
+                by.megabytes_at_least()
+            ),
+            Self::WouldNotStart(reason) => {
+                write!(
+                    f,
+                    "find out why a start would not get its huge pages (hugeinfo_pools, hugeinfo_holders). {reason}"
+                )
+            }
+            Self::OnlyAStartShows(reason) => write!(
+                f,
+                "set enough persistent pages, or start the server to find out. {reason}"
+            ),
+            Self::CorrectFiles(message) => write!(
+                f,
+                "correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): {message}"
+            ),
+            Self::LookAtBootFiles(files) => write!(
+                f,
+                "check the configuration that sets the pool at boot: {}",
+                files.join("; ")
+            ),
+            Self::SetOnCommandLine(words) => write!(f, "{}", on_command_line(words)),
+            Self::SetAtBootElsewhere { size, pages, why } => write!(
+                f,
+                "allocate {} at boot by hand: {why}",
+                huge_pages(*pages, *size)
+            ),
+            Self::HiddenServers {
+                hidden,
+                size,
+                pages,
+            } => write!(
+                f,
+                "as root, check whether a server that is not visible from here needs the idle pages ({}): {hidden}. If none does, release them",
+                huge_pages(*pages, *size)
+            ),
+            Self::MeantForServer {
+                server,
+                size,
+                pages,
+            } => write!(
+                f,
+                "check whether {server} is meant to use the idle pages ({}). If it is not, release them",
+                huge_pages(*pages, *size)
+            ),
+            Self::OtherServers {
+                size,
+                pages,
+                fits: true,
+            } => write!(
+                f,
+                "stop the other servers that are on small pages, allocate {}, and start them: memory cannot hold the pool as long as they are on small pages",
+                huge_pages(*pages, *size)
+            ),
+            Self::OtherServers {
+                size,
+                pages,
+                fits: false,
+            } => write!(
+                f,
+                "lower shared_buffers of a server, move it to another host, or free memory: there is too little for {}",
+                huge_pages(*pages, *size)
+            ),
+            Self::AskAsSuperuser(why) => write!(
+                f,
+                "repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown ({why})"
+            ),
+            Self::FewerConnections => {
+                write!(f, "lower max_connections, or use a connection pooler")
+            }
+            Self::LookForSwap => write!(
+                f,
+                "find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"
+            ),
+            Self::LookForFaults => write!(
+                f,
+                "look at the rate now (SELECT * FROM hugeinfo_fault_rates()), then free memory"
+            ),
+            Self::Text(text) => write!(f, "{text}"),
+        }
+    }
+}

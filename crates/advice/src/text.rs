@@ -1,0 +1,257 @@
+//! The answer for people, as plain text of at most 80 columns.
+
+use super::{
+    check::{CheckId, Finding, Status},
+    diagnosis,
+    render::Place,
+    runbook::{self, Row},
+};
+use crate::model::{
+    demand::PoolTarget,
+    machine::{Machine, ServerState},
+    page_tables::{on_each_size, small_and_huge},
+};
+use host::units::{Bytes, PageSize, Pages};
+
+const WIDTH: usize = 80;
+/// Columns of the labels, and of their indentation.
+const LABEL: usize = 18;
+/// Columns of a bar, without its brackets.
+pub const BAR: usize = 16;
+
+/// A line of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The line without its line feed. Names in it are not escaped.
+    pub text: String,
+    /// Bytes of the label at its beginning.
+    pub label: usize,
+    /// What the line contains.
+    pub kind: Kind,
+}
+
+/// What a line contains, for a terminal with colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The label is the status of the server.
+    Status(Status),
+    /// A bar of [`BAR`] columns in brackets, and text.
+    Bar,
+    /// Text.
+    Text,
+    /// A command.
+    Command,
+}
+
+/// The status of the server, its pools and page tables, the next restart and reboot, and the steps
+/// to take.
+pub fn text(machine: &Machine) -> String {
+    let lines = lines(machine).into_iter();
+    lines.map(|line| line.text).collect::<Vec<_>>().join("\n")
+}
+
+/// The lines of [`text`].
+pub fn lines(machine: &Machine) -> Vec<Line> {
+    let verdict = diagnosis::verdict(machine);
+    let checks = diagnosis::checks(machine);
+    let status = verdict.status.as_str().to_uppercase();
+    let mut lines = wrapped(&format!("{status}  "), &verdict.reason);
+    lines[0].kind = Kind::Status(verdict.status);
+    for pool in machine.pools() {
+        let size = PageSize(pool.page_bytes);
+        let target = PoolTarget::of(machine, size, &machine.next_start());
+        let Some(target) =
+            target.filter(|target| target.persistent > Pages(0) || target.after.total() > Pages(0))
+        else {
+            continue;
+        };
+        let total = Pages(pool.total);
+        let committed = Pages(pool.committed());
+        let needed = target.after.total();
+        let counts = format!(
+            "{} {needed} needed, {total} in the pool, {committed} in use",
+            bar(total, committed, needed)
+        );
+        let mut of_pool = labeled(&format!("{size} pages"), &counts);
+        of_pool[0].kind = Kind::Bar;
+        lines.extend(of_pool);
+        if target.after.all.len() > 1 {
+            lines.extend(labeled("", &target.after.to_string()));
+        }
+    }
+    let next_start = match machine.state {
+        ServerState::Running => "next restart",
+        ServerState::Stopped | ServerState::NotCreated => "next start",
+    };
+    for (label, id) in [
+        ("page tables", CheckId::PageTables),
+        (next_start, CheckId::Restart),
+        ("next reboot", CheckId::Reboot),
+    ] {
+        let found = checks.iter().find(|check| check.id == id);
+        lines.extend(
+            found
+                .map(|check| labeled(label, &check.finding.text))
+                .unwrap_or_default(),
+        );
+        if id == CheckId::PageTables {
+            lines.extend(at_full_load(machine).map_or_else(Vec::new, |text| labeled("", &text)));
+        }
+    }
+    let shown = [
+        CheckId::PageTables,
+        CheckId::Restart,
+        CheckId::Reboot,
+        CheckId::HugePages,
+    ];
+    let others = checks.iter().filter(|check| check.needs_attention());
+    for check in others.filter(|check| !shown.contains(&check.id)) {
+        let Finding { status, text, .. } = &check.finding;
+        lines.extend(labeled(
+            check.name(),
+            &format!("{}: {text}", status.as_str()),
+        ));
+    }
+    let rows = runbook::of(machine, None);
+    for (number, row) in (1..).zip(&rows) {
+        let label = if number == 1 { "do this" } else { "" };
+        lines.extend(step(label, number, row));
+    }
+    lines
+}
+
+/// Page tables of a server on small pages once all connections use all shared memory.
+fn at_full_load(machine: &Machine) -> Option<String> {
+    let env = machine.env.as_ref()?;
+    // 0: unknown.
+    if env.max_connections == 0 {
+        return None;
+    }
+    let costs = on_each_size(&machine.facts, &env.processes, env.max_connections);
+    let (small, huge) = small_and_huge(machine, &costs)?;
+    (small.is_used == Some(true)).then(|| {
+        format!(
+            "With {} connections: up to {}. On {} pages: up to {}.",
+            env.max_connections,
+            Bytes(small.max_connections),
+            PageSize(huge.page_bytes),
+            Bytes(huge.max_connections)
+        )
+    })
+}
+
+/// Pages in use or reserved as `#`, free pages as `=`, missing pages as `.`, and `|` at the number
+/// that is needed.
+fn bar(total: Pages, committed: Pages, needed: Pages) -> String {
+    let scale = total.max(needed).0.max(1);
+    let column = |pages: Pages| {
+        let column = u128::from(pages.0) * BAR as u128 / u128::from(scale);
+        usize::try_from(column).unwrap_or(BAR)
+    };
+    let cell = |index: usize| {
+        if needed > Pages(0) && index + 1 == column(needed).max(1) {
+            '|'
+        } else if index < column(committed) {
+            '#'
+        } else if index < column(total) {
+            '='
+        } else if index < column(needed) {
+            '.'
+        } else {
+            ' '
+        }
+    };
+    format!("[{}]", (0..BAR).map(cell).collect::<String>())
+}
+
+/// A line with a label. Text that is too long continues below, indented.
+fn labeled(label: &str, text: &str) -> Vec<Line> {
+    wrapped(&format!("  {label:<width$} ", width = LABEL - 3), text)
+}
+
+/// A step. Commands are never wrapped: they are there to be copied.
+fn step(label: &str, number: usize, row: &Row) -> Vec<Line> {
+    let who = match row.place {
+        Some(Place::RootShell) => "root",
+        Some(Place::Node) => "node",
+        Some(Place::Sql) => "SQL",
+        Some(Place::Service | Place::ByHand) | None => "you",
+    };
+    let first = format!("  {label:<8}{number:>2} {who:<4} ");
+    match (&row.command, &row.instruction) {
+        (Some(command), _) => vec![Line {
+            text: format!("{first}{command}"),
+            label: first.len(),
+            kind: Kind::Command,
+        }],
+        (None, Some(instruction)) => wrapped(&first, instruction),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn wrapped(first: &str, text: &str) -> Vec<Line> {
+    let indent = " ".repeat(first.chars().count());
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        let is_full = line.chars().count() + 1 + word.chars().count() > WIDTH;
+        if is_full && !is_empty {
+            lines.push(std::mem::replace(&mut line, indent.clone()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line.trim_end().to_owned());
+    let labels = std::iter::once(first.len()).chain(std::iter::repeat(0));
+    let line = |(text, label)| Line {
+        text,
+        label,
+        kind: Kind::Text,
+    };
+    lines.into_iter().zip(labels).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_show_use_and_need() {
+        for (total, committed, needed, bar_text) in [
+            (0, 0, 72, "[...............|]"),
+            (72, 72, 72, "[###############|]"),
+            (144, 72, 72, "[#######|========]"),
+            (100, 0, 0, "[================]"),
+            (0, 0, 0, "[                ]"),
+            (1000, 0, 1, "[|===============]"),
+        ] {
+            assert_eq!(bar(Pages(total), Pages(committed), Pages(needed)), bar_text);
+        }
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_between_words() {
+        let word = "x".repeat(200);
+        let lines = labeled(
+            "label",
+            &format!("{} {word} end", "word ".repeat(20).trim()),
+        );
+        let lines: Vec<_> = lines.into_iter().map(|line| line.text).collect();
+        assert!(
+            lines[0].starts_with("  label           word word"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[..2].iter().all(|line| line.chars().count() <= WIDTH),
+            "{lines:?}"
+        );
+        assert_eq!(lines[2], format!("{}{word}", " ".repeat(LABEL)));
+        assert_eq!(lines[3], format!("{}end", " ".repeat(LABEL)));
+        assert_eq!(labeled("label", "")[0].text, "  label");
+    }
+}

@@ -1,0 +1,783 @@
+//! The facts of a machine from its description.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use advice::model::machine::Machine;
+use host::{
+    linux::{
+        boot::{Kernel, NextBoot},
+        buddyinfo::FreeBlocks,
+        cgroup::{Group, Hugetlb, Limits, Version, memory::MemoryLimit},
+        error::{Absence, Absent},
+        hugepages::Pool,
+        meminfo::{Meminfo, Usage},
+        numa::node::{Node, NodeCounters, NodeMemory, NodePool},
+        process::segment::Segment,
+        sysctl::Vm,
+        transparent_hugepage::{Modes, SizeModes},
+        vmstat::Vmstat,
+    },
+    server::{
+        connection::Connection,
+        environment::{Environment, Files, ProcessFigures},
+        facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
+        host::Host,
+        instances::Instance,
+        setting::{Setting, SettingSource},
+        visibility::Visibility,
+        wish::Wish,
+    },
+};
+
+use super::machines::{
+    Arch, FilesSpec, GB, KB, MB, NextSpec, OtherPages, OtherSpec, PoolSpec, SizeSpec, Spec, Strict,
+};
+
+pub fn denied(path: &str) -> Absent {
+    Absent {
+        path: PathBuf::from(path),
+        why: Absence::Denied,
+    }
+}
+
+fn missing(path: &str) -> Absent {
+    Absent {
+        path: PathBuf::from(path),
+        why: Absence::Missing,
+    }
+}
+
+fn setting(huge_pages: char) -> HugePages {
+    match huge_pages {
+        'o' => HugePages::On,
+        'f' => HugePages::Off,
+        _ => HugePages::Try,
+    }
+}
+
+/// A pool and its part on each node.
+struct Counted {
+    pool: Pool,
+    parts: Vec<NodeCounters>,
+}
+
+impl Spec {
+    fn ram(&self) -> u64 {
+        let gb: u64 = self.host.nodes_gb.iter().sum();
+        gb * self.host.scale * GB
+    }
+
+    fn memory_of(&self, node: usize) -> u64 {
+        self.host.nodes_gb[node] * self.host.scale * GB
+    }
+
+    fn server_of(&self, next: NextSpec) -> Server {
+        Server {
+            huge_pages: setting(next.huge_pages),
+            shared_memory_type: match next.is_sysv {
+                true => SharedMemoryType::Sysv,
+                false => SharedMemoryType::Mmap,
+            },
+            huge_page_size_bytes: self.huge_page_size(next.size),
+            shared_memory_bytes: self.ram() / 100 * next.percent_of_ram + next.plus_kb * KB,
+        }
+    }
+
+    /// `None`: the default.
+    fn huge_page_size(&self, size: SizeSpec) -> Option<u64> {
+        match size {
+            SizeSpec::Default => None,
+            SizeSpec::Nth(nth) => self.host.arch.sizes().get(nth).copied(),
+            SizeSpec::Bytes(bytes) => Some(bytes),
+        }
+    }
+
+    /// The size that a start with this `huge_page_size` requests.
+    fn asked(&self, huge_page_size: Option<u64>) -> Option<u64> {
+        let arch = self.host.arch;
+        match huge_page_size {
+            None => arch.default_size(),
+            Some(bytes) => {
+                let rounded = bytes.next_power_of_two();
+                Some(rounded).filter(|size| arch.sizes().contains(size))
+            }
+        }
+    }
+
+    fn other_pages(&self, other: &OtherSpec) -> Option<u64> {
+        match other.pages {
+            OtherPages::Huge(nth) => self.host.arch.sizes().get(nth).copied(),
+            _ => None,
+        }
+    }
+
+    fn other_bytes(&self, other: &OtherSpec) -> u64 {
+        self.ram() / 100 * other.percent_of_ram + other.mb * MB
+    }
+
+    fn is_allowed(&self, node: usize) -> bool {
+        let bound = &self.server.bound;
+        bound.is_empty() || bound.contains(&node)
+    }
+
+    /// The counters of one pool. `None`: there can be no such pool.
+    fn count(
+        &self,
+        spec: &PoolSpec,
+        size: u64,
+        held: u64,
+        wanted: u64,
+        room: &mut [u64],
+    ) -> Option<Counted> {
+        let touched = (held * self.server.touched_percent).div_ceil(100);
+        let mut in_use = self.ram() / 100 * spec.others_percent / size;
+        let mut reserved = spec.reserved;
+        let mut asking = 0;
+        for other in &self.others {
+            let pages = self.other_bytes(other).div_ceil(size);
+            if self.other_pages(other) == Some(size) {
+                let faulted_in = (pages * other.touched_percent).div_ceil(100);
+                in_use += faulted_in;
+                reserved += pages - faulted_in;
+            } else if other.pages == OtherPages::Small
+                && matches!(other.huge_pages, 't' | 'o')
+                && other
+                    .size
+                    .and_then(|asked| self.asked(self.huge_page_size(asked)))
+                    == Some(size)
+            {
+                asking += pages;
+            }
+        }
+        let needed = wanted + in_use + reserved + asking;
+        let fits: u64 = room.iter().map(|bytes| bytes / size).sum();
+        let persistent = spec.persistent.of(needed).min(fits);
+        let committed = held + in_use + reserved;
+        let extra = spec.extra_surplus.min(in_use);
+        let total = committed.max(persistent) + extra;
+        let pool = Pool {
+            page_bytes: size,
+            total,
+            free: total - touched - in_use,
+            reserved: held - touched + reserved,
+            surplus: total - persistent,
+            overcommit: spec.overcommit.of(wanted),
+            demote_bytes: (spec.is_demotable && total > 0 && size == GB).then_some(2 * MB),
+        };
+        let parts = self.spread(spec, &pool, touched, in_use, room)?;
+        Some(Counted { pool, parts })
+    }
+
+    fn spread(
+        &self,
+        spec: &PoolSpec,
+        pool: &Pool,
+        touched: u64,
+        in_use: u64,
+        room: &mut [u64],
+    ) -> Option<Vec<NodeCounters>> {
+        let size = pool.page_bytes;
+        let count = room.len();
+        let mut parts = vec![
+            NodeCounters {
+                total: 0,
+                free: 0,
+                surplus: 0,
+            };
+            count
+        ];
+        let mut left = pool.total;
+        let share = |node: usize| {
+            let share = u128::from(pool.total) * u128::from(self.memory_of(node));
+            u64::try_from(share / u128::from(self.ram())).ok()
+        };
+        if !spec.is_on_first_node {
+            for (node, part) in parts.iter_mut().enumerate() {
+                part.total = share(node)?.min(room[node] / size).min(left);
+                left -= part.total;
+            }
+        }
+        for (part, room) in parts.iter_mut().zip(room.iter_mut()) {
+            let more = left.min((*room / size).saturating_sub(part.total));
+            part.total += more;
+            part.free = part.total;
+            left -= more;
+            *room -= part.total * size;
+        }
+        // Pages in use: this server's on nodes that it is allowed to use.
+        let mut take = |mut pages: u64, is_own: bool| {
+            let nodes = parts.iter_mut().enumerate();
+            for (_, part) in nodes.filter(|(node, _)| !is_own || self.is_allowed(*node)) {
+                let here = pages.min(part.free);
+                part.free -= here;
+                pages -= here;
+            }
+            pages
+        };
+        if left > 0 || take(touched, true) > 0 || take(in_use, false) > 0 {
+            return None;
+        }
+        // Surplus pages are in use first, then reserved.
+        let mut surplus = pool.surplus;
+        for part in &mut parts {
+            part.surplus = surplus.min(part.total - part.free);
+            surplus -= part.surplus;
+        }
+        if surplus > pool.reserved {
+            return None;
+        }
+        for part in &mut parts {
+            let more = surplus.min(part.total - part.surplus);
+            part.surplus += more;
+            surplus -= more;
+        }
+        Some(parts)
+    }
+
+    /// The machine. `None`: there can be no such machine.
+    pub fn machine(&self) -> Option<Machine> {
+        let (facts, env) = self.facts()?;
+        let mut machine = Machine::new(facts, env);
+        machine.muted = self.muted.iter().copied().collect();
+        Some(machine)
+    }
+
+    /// The facts that are read from the machine.
+    pub fn facts(&self) -> Option<(Facts, Option<Environment>)> {
+        let arch = self.host.arch;
+        let (ram, base) = (self.ram(), arch.base());
+        let mut server = self.server_of(self.server.next);
+        let need = server.shared_memory_bytes;
+        let asked = self.asked(server.huge_page_size_bytes);
+        let is_asking = server.huge_pages != HugePages::Off
+            && server.shared_memory_type == SharedMemoryType::Mmap;
+        let is_on = is_asking && self.server.is_on_huge_pages && asked.is_some();
+        if !is_on && server.huge_pages == HugePages::On {
+            server.huge_pages = HugePages::Try;
+        }
+        let page = asked.filter(|_| is_on).unwrap_or(base);
+        let segment = Segment {
+            bytes: match is_on {
+                true => server.pages(page) * page,
+                false => need.next_multiple_of(base),
+            },
+            page_bytes: Some(page),
+            mappings: 1,
+        };
+        server.shared_memory_bytes = need.next_multiple_of(MB);
+        let planned = match self.files {
+            FilesSpec::Planned(next) => Some(self.server_of(next)),
+            _ => None,
+        };
+        let next = planned.as_ref().unwrap_or(&server);
+
+        // Pools.
+        let nodes = self.host.nodes_gb.len();
+        let mut room: Vec<u64> = (0..nodes).map(|n| self.memory_of(n) / 100 * 92).collect();
+        let mut counted = Vec::new();
+        for (&size, spec) in arch.sizes().iter().zip(&self.pools) {
+            let held = if page == size {
+                segment.bytes / size
+            } else {
+                0
+            };
+            let asks_next = next.huge_pages != HugePages::Off
+                && next.shared_memory_type == SharedMemoryType::Mmap
+                && self.asked(next.huge_page_size_bytes) == Some(size);
+            let wanted = if asks_next { next.pages(size) } else { held };
+            counted.push(self.count(spec, size, held, wanted, &mut room)?);
+        }
+        let in_pools: u64 = counted
+            .iter()
+            .map(|counted| counted.pool.total * counted.pool.page_bytes)
+            .sum();
+
+        // Memory.
+        let small = if is_on { 0 } else { segment.bytes };
+        let touched_small = small / 100 * self.server.touched_percent / base * base;
+        let (mut of_others, mut touched_by_others) = (0, 0);
+        for other in &self.others {
+            if self.other_pages(other).is_none() {
+                of_others += self.other_bytes(other);
+                touched_by_others += self.other_bytes(other) / 100 * other.touched_percent;
+            }
+        }
+        let beside = ram
+            .checked_sub(in_pools)?
+            .checked_sub(touched_small + touched_by_others)?;
+        if beside < ram / 50 {
+            return None;
+        }
+        let mut available = beside / 100 * (100 - self.host.used_percent);
+        let available_of = self.available_of_nodes(&counted, available)?;
+        let mut total = ram;
+        if let Some(shown) = self.host.shown_gb.map(|gb| gb * GB)
+            && shown < ram
+        {
+            total = shown;
+            available = available.min(shown / 2);
+        }
+        let swap = self.host.swap_gb * GB;
+        let (ratio, by_bytes) = match self.host.strict {
+            Some(Strict::Ratio(ratio)) => (ratio, 0),
+            Some(Strict::PercentOfRam(percent)) => (0, ram / 100 * percent),
+            None => (50, 0),
+        };
+        let commit_limit = match by_bytes {
+            0 => (ram - in_pools) / 100 * ratio + swap,
+            bytes => bytes + swap,
+        };
+        let free_to_commit = commit_limit.saturating_sub(small + of_others);
+        let committed = small + of_others + free_to_commit / 100 * self.host.committed_percent;
+        if self.host.strict.is_some() && committed > commit_limit {
+            return None;
+        }
+
+        let node = |at: usize| Node {
+            number: u32::try_from(at).unwrap_or(0),
+            memory: NodeMemory {
+                total: Some(self.memory_of(at)),
+                free: Some(available_of[at] / 2),
+                available: Some(available_of[at]),
+            },
+            pools: counted
+                .iter()
+                .map(|counted| NodePool {
+                    page_bytes: counted.pool.page_bytes,
+                    counters: (self.memory_of(at) > 0).then_some(counted.parts[at]),
+                })
+                .collect(),
+        };
+        let all_nodes: Vec<Node> = (0..nodes).map(node).collect();
+        let has_memory = |node: &&Node| node.memory.total != Some(0);
+        let allowed: Vec<Node> = all_nodes
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.is_allowed(*at))
+            .map(|(_, node)| node)
+            .filter(has_memory)
+            .cloned()
+            .collect();
+        let is_bound =
+            !allowed.is_empty() && allowed.len() < all_nodes.iter().filter(has_memory).count();
+        let pools: Vec<Pool> = counted.into_iter().map(|counted| counted.pool).collect();
+        let hugetlb = Hugetlb {
+            version: if self.is_v1 { Version::V1 } else { Version::V2 },
+            groups: self.groups(&pools, &segment, next)?,
+            counts_as_memory: self.memory_limits.iter().any(|limit| limit.counts_hugetlb),
+        };
+        let facts = Facts {
+            server: server.clone(),
+            planned: None,
+            base_page_bytes: base,
+            segment: Ok(segment.clone()),
+            meminfo: Ok(Meminfo {
+                total_bytes: Some(total),
+                default_huge_page_bytes: arch.default_size(),
+            }),
+            pools: match arch {
+                Arch::None => Err(missing("/sys/kernel/mm/hugepages")),
+                _ => Ok(pools.clone()),
+            },
+            misread_limits: Vec::new(),
+            hugetlb: Ok(hugetlb),
+            allowed_nodes: match is_bound {
+                true => AllowedNodes::Only(allowed),
+                false => AllowedNodes::All,
+            },
+        };
+        let usage = Usage {
+            total: Some(total),
+            free: Some(available / 2),
+            available: Some(available),
+            swap_total: Some(swap),
+            swap_free: Some(swap.saturating_sub(self.server.swapped_mb * MB)),
+            commit_limit: Some(commit_limit),
+            committed: Some(committed),
+            hugetlb: Some(in_pools),
+            ..Usage::default()
+        };
+        let signed = |number: u64| i64::try_from(number).ok();
+        let mode = |text: &str| Some(text.to_owned());
+        let host = Host {
+            kernel_release: "6.18.5".to_owned(),
+            machine: "x86_64".to_owned(),
+            base_page_bytes: base,
+            default_huge_page_bytes: arch.default_size(),
+            usage: Ok(usage),
+            vm: Vm {
+                overcommit_memory: Some(if self.host.strict.is_some() { 2 } else { 0 }),
+                overcommit_ratio: signed(ratio),
+                overcommit_bytes: signed(by_bytes),
+                admin_reserve_bytes: signed(8 * MB),
+                swappiness: Some(60),
+                hugetlb_shm_group: Some(0),
+                ..Vm::default()
+            },
+            thp: Ok(Modes {
+                enabled: mode(self.host.thp.0),
+                defrag: mode("madvise"),
+                shmem_enabled: mode(self.host.thp.1),
+                sizes: self
+                    .host
+                    .thp_of_sizes
+                    .iter()
+                    .flat_map(|modes| [(64 * KB, modes), (2 * MB, modes)])
+                    .map(|(page_bytes, modes)| SizeModes {
+                        page_bytes,
+                        enabled: mode(modes.0),
+                        shmem_enabled: mode(modes.1),
+                    })
+                    .collect(),
+            }),
+            nodes: Ok(all_nodes.iter().map(|node| node.number).collect()),
+            processors: Err(denied("/sys/devices/system/cpu")),
+        };
+        let on_huge_pages = if is_on { segment.bytes } else { 0 };
+        let faulted_in = on_huge_pages / 100 * self.server.touched_percent + touched_small;
+        let default = arch.default_size().unwrap_or(0);
+        let env = Environment {
+            host,
+            vmstat: Ok(Vmstat::default()),
+            free_blocks: Ok(self.free_blocks(&available_of)),
+            next_boot: self.next_boot(next, default, &pools),
+            segment_nodes: (self.server.segment_node)
+                .filter(|node| allowed_number(&facts.allowed_nodes, *node, nodes))
+                .map(|node| {
+                    let number = u32::try_from(node).unwrap_or(0);
+                    BTreeMap::from([(number, faulted_in / page)])
+                }),
+            nodes: Ok(all_nodes),
+            segment_thp_bytes: None,
+            is_segment_aligned: Some(true),
+            processes: self.processes(touched_small),
+            oom_score_adj: Ok(self.server.oom.0),
+            can_lower_oom_score: Some(!self.server.is_container),
+            memory_oom_group: None,
+            cgroup_oom_kills: Some(0),
+            is_container: Some(self.server.is_container),
+            has_systemd: Some(self.boot.has_systemd),
+            connection: Connection::default(),
+            memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
+            other_servers: match self.visibility {
+                'u' => Err(denied("/proc")),
+                _ => Ok(self.instances()),
+            },
+            visibility: match self.visibility {
+                'n' => Visibility::Namespace,
+                'd' => Visibility::Hidden,
+                _ => Visibility::Host,
+            },
+            max_connections: 100,
+            shared_buffers_bytes: need / 10 * 9,
+            settings: self.settings(),
+            has_pending_restart: !matches!(
+                self.files,
+                FilesSpec::Nothing | FilesSpec::Unknown(false)
+            ),
+            pending_settings: Vec::new(),
+            allows_alter_system: self.server.allows_alter_system,
+            files: match &self.files {
+                FilesSpec::Planned(_) => match planned {
+                    Some(next) if !facts.is_as_now(&next) => Files::Planned(next),
+                    _ => Files::NothingPending,
+                },
+                FilesSpec::Refused => Files::Refused("invalid value".to_owned()),
+                FilesSpec::Unknown(_) => Files::Unknown("only superusers may look".to_owned()),
+                FilesSpec::Nothing => Files::NothingPending,
+            },
+        };
+        let mut both = (facts, Some(env));
+        for fact in &self.absent {
+            remove(*fact, &mut both);
+        }
+        Some(both)
+    }
+
+    /// Available memory of each node: in proportion to its memory outside of the pools.
+    fn available_of_nodes(&self, counted: &[Counted], available: u64) -> Option<Vec<u64>> {
+        let beside: Vec<u64> = (0..self.host.nodes_gb.len())
+            .map(|node| {
+                let in_pools = counted
+                    .iter()
+                    .map(|counted| counted.parts[node].total * counted.pool.page_bytes);
+                self.memory_of(node).saturating_sub(in_pools.sum())
+            })
+            .collect();
+        let share = |bytes: u64, part: u64, whole: u64| {
+            let share = u128::from(bytes) * u128::from(part) / u128::from(whole.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        let all: u64 = beside.iter().sum();
+        let first = share(available, beside[0], all) / 100 * self.host.first_node_percent;
+        let rest = available - first.min(available);
+        let mut of_nodes = vec![first];
+        for part in &beside[1..] {
+            of_nodes.push(share(rest, *part, all - beside[0]));
+        }
+        let fits = of_nodes.iter().zip(&beside).all(|(has, most)| has <= most);
+        fits.then_some(of_nodes)
+    }
+
+    fn free_blocks(&self, available_of: &[u64]) -> FreeBlocks {
+        let base = self.host.arch.base();
+        let order = match self.host.arch {
+            Arch::Arm64k => 13,
+            _ => 10,
+        };
+        let of = |available: &u64| {
+            let mut blocks = vec![0; order + 1];
+            blocks[order] = available / 100 * self.host.blocks_percent / (base << order);
+            blocks
+        };
+        FreeBlocks((0..).zip(available_of.iter().map(of)).collect())
+    }
+
+    fn groups(&self, pools: &[Pool], segment: &Segment, next: &Server) -> Option<Vec<Group>> {
+        let mut groups = Vec::new();
+        let count = self.limits.len();
+        let mut others = 0;
+        for (at, spec) in self.limits.iter().enumerate() {
+            let Some(pool) = pools.get(spec.nth_size) else {
+                continue;
+            };
+            let size = pool.page_bytes;
+            let held = match segment.page_bytes == Some(size) {
+                true => segment.bytes / size,
+                false => 0,
+            };
+            let touched = (held * self.server.touched_percent).div_ceil(100);
+            others = (others + spec.others).min(pool.committed() - held);
+            let faulted_in = touched + others.min(pool.total - pool.free - touched);
+            let wanted = next.pages(size);
+            let limit = |amount: super::machines::Amount, used: u64| {
+                amount.of(wanted).max(used).saturating_mul(size)
+            };
+            let reserved = held + others;
+            let depth: PathBuf = (at..count).map(|level| format!("l{level}")).collect();
+            groups.push(Group {
+                directory: PathBuf::from("/sys/fs/cgroup").join(depth),
+                limits: vec![Limits {
+                    page_bytes: size,
+                    fault_limit: spec.faults.map(|amount| limit(amount, faulted_in)),
+                    fault_use: Some(faulted_in * size),
+                    reservation_limit: spec
+                        .reservations
+                        .filter(|_| self.counts_reservations)
+                        .map(|amount| limit(amount, reserved)),
+                    reservation_use: self.counts_reservations.then_some(reserved * size),
+                }],
+                is_set_outside: self.server.is_container && at + 1 == count,
+                is_told: false,
+            });
+        }
+        if let (Some(amount), Some(size)) = (self.told_limit, self.host.arch.default_size()) {
+            groups.push(Group {
+                directory: PathBuf::from("PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi"),
+                limits: vec![Limits {
+                    page_bytes: size,
+                    fault_limit: Some(amount.of(next.pages(size)).saturating_mul(size)),
+                    fault_use: None,
+                    reservation_limit: None,
+                    reservation_use: None,
+                }],
+                is_set_outside: true,
+                is_told: true,
+            });
+        }
+        Some(groups)
+    }
+
+    fn limits_of_memory(&self, touched_small: u64, faulted_in: u64) -> Vec<MemoryLimit> {
+        let count = self.memory_limits.len();
+        let specs = self.memory_limits.iter().enumerate();
+        specs
+            .map(|(at, spec)| {
+                let own = match spec.counts_hugetlb {
+                    true => faulted_in,
+                    false => touched_small,
+                };
+                let files = spec.files_mb * MB;
+                let used = own + files + spec.others_mb * MB;
+                let depth: PathBuf = (at..count).map(|level| format!("l{level}")).collect();
+                MemoryLimit {
+                    directory: PathBuf::from("/sys/fs/cgroup").join(depth),
+                    limit_bytes: (self.ram() / 100 * spec.percent_of_ram).max(used),
+                    use_bytes: used,
+                    file_bytes: Some(files),
+                    swap_room_bytes: spec.swap_room_mb.map(|mb| mb * MB),
+                    counts_hugetlb: spec.counts_hugetlb,
+                }
+            })
+            .collect()
+    }
+
+    fn next_boot(&self, next: &Server, default: u64, pools: &[Pool]) -> Result<NextBoot, Absent> {
+        let boot = &self.boot;
+        if !boot.is_readable {
+            return Err(denied("/etc/sysctl.d"));
+        }
+        let needed = |size: u64| {
+            let pool = pools.iter().find(|pool| pool.page_bytes == size);
+            let others = pool.map_or(0, |pool| pool.committed());
+            let own = if self.asked(next.huge_page_size_bytes) == Some(size) {
+                next.pages(size)
+            } else {
+                0
+            };
+            let held = if self.server.is_on_huge_pages { own } else { 0 };
+            others.saturating_sub(held) + own
+        };
+        let mut line = boot.word.to_owned();
+        for (nth, amount) in &boot.words {
+            if let Some(&size) = self.host.arch.sizes().get(*nth) {
+                let pages = amount.of(needed(size));
+                line += &format!(" hugepagesz={}M hugepages={pages}", size / MB);
+            }
+        }
+        let sysctl = |amount: Option<super::machines::Amount>| {
+            let pages = amount.map(|amount| amount.of(needed(default.max(1))));
+            pages.map(|pages| format!("vm.nr_hugepages = {pages}\n"))
+        };
+        let (first, later) = (sysctl(boot.sysctl), sysctl(boot.later));
+        let mut files = Vec::new();
+        files.extend(
+            first
+                .as_deref()
+                .map(|text| ("/etc/sysctl.d/60-hugepages.conf", text)),
+        );
+        files.extend(
+            later
+                .as_deref()
+                .map(|text| ("/etc/sysctl.d/90-later.conf", text)),
+        );
+        files.extend(Some(boot.file).filter(|(path, _)| !path.is_empty()));
+        let kernel = Kernel {
+            sizes: Some(self.host.arch.sizes().to_vec()),
+            default_bytes: self.host.arch.default_size(),
+        };
+        let mut next_boot = NextBoot::parse(&line, &files, boot.has_systemd, kernel);
+        next_boot.is_kept = boot.is_kept;
+        Ok(next_boot)
+    }
+
+    fn processes(&self, touched_small: u64) -> Vec<ProcessFigures> {
+        let (count, server) = (self.server.processes, &self.server);
+        (0..count)
+            .map(|at| ProcessFigures {
+                page_tables: Some(server.page_tables_mb * MB / count),
+                rss_anon: Some(2 * MB),
+                rss_shmem: Some(touched_small),
+                swap: Some(if at > 0 {
+                    server.swapped_mb * MB / count
+                } else {
+                    0
+                }),
+                major_faults: 0,
+                age_seconds: Some(3600),
+                oom_score_adj: Some(if at == 0 { server.oom.0 } else { server.oom.1 }),
+                is_postmaster: at == 0,
+                is_client_backend: at > 0,
+            })
+            .collect()
+    }
+
+    fn instances(&self) -> Vec<Instance> {
+        let base = self.host.arch.base();
+        let instance = |(pid, other): (u32, &OtherSpec)| {
+            let page = self.other_pages(other);
+            let bytes = self
+                .other_bytes(other)
+                .next_multiple_of(page.unwrap_or(base));
+            let is_readable = other.pages != OtherPages::Unreadable;
+            let touched = match page {
+                Some(_) => 0,
+                None => self.other_bytes(other) / 100 * other.touched_percent,
+            };
+            Instance {
+                pid,
+                port: other.has_port.then(|| u16::try_from(pid).unwrap_or(0)),
+                segment: is_readable.then_some(Segment {
+                    bytes,
+                    page_bytes: Some(page.unwrap_or(base)),
+                    mappings: 1,
+                }),
+                shared_memory_type: is_readable.then_some(match other.pages {
+                    OtherPages::SystemV => SharedMemoryType::Sysv,
+                    _ => SharedMemoryType::Mmap,
+                }),
+                huge_pages: match other.huge_pages {
+                    '?' => Wish::Unknown,
+                    known => Wish::Known(
+                        setting(known),
+                        other
+                            .size
+                            .map(|size| self.huge_page_size(size).unwrap_or(0)),
+                    ),
+                },
+                rss_shmem_bytes: (other.has_rss && is_readable).then_some(touched),
+                ..Instance::default()
+            }
+        };
+        (5000..).zip(&self.others).map(instance).collect()
+    }
+
+    fn settings(&self) -> BTreeMap<&'static str, Setting> {
+        let source = match self.server.is_set_on_command_line {
+            true => SettingSource::CommandLine,
+            false => SettingSource::Default,
+        };
+        ["huge_pages", "shared_memory_type", "huge_page_size"]
+            .into_iter()
+            .map(|name| {
+                let value = String::new();
+                let source = source.clone();
+                (name, Setting { value, source })
+            })
+            .collect()
+    }
+}
+
+fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
+    let number = u32::try_from(node).unwrap_or(u32::MAX);
+    node < nodes && allowed.allows(number) == Some(true)
+}
+
+/// Facts that can be absent.
+pub const FACTS: usize = 20;
+
+/// Makes one fact absent.
+pub fn remove(fact: usize, (facts, all): &mut (Facts, Option<Environment>)) {
+    let Some(env) = all else { return };
+    let meminfo = facts.meminfo.as_mut();
+    match fact {
+        0 => facts.segment = Err(denied("/proc/1/maps")),
+        1 => {
+            if let Ok(segment) = &mut facts.segment {
+                segment.page_bytes = None;
+            }
+        }
+        2 => facts.meminfo = Err(denied("/proc/meminfo")),
+        3 => facts.pools = Err(denied("/sys/kernel/mm/hugepages")),
+        4 => facts.hugetlb = Err(denied("/sys/fs/cgroup")),
+        5 => facts.allowed_nodes = AllowedNodes::Unknown(denied("/proc/1/status")),
+        6 => env.host.usage = Err(denied("/proc/meminfo")),
+        7 => env.free_blocks = Err(denied("/proc/buddyinfo")),
+        8 => env.next_boot = Err(denied("/proc/cmdline")),
+        9 => env.nodes = Err(denied("/sys/devices/system/node")),
+        10 => env.processes.clear(),
+        11 => env.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
+        12 => env.memory_limits = Err(denied("/sys/fs/cgroup")),
+        13 => env.other_servers = Err(denied("/proc")),
+        14 => env.host.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
+        15 => meminfo
+            .into_iter()
+            .for_each(|meminfo| meminfo.total_bytes = None),
+        16 => meminfo
+            .into_iter()
+            .for_each(|meminfo| meminfo.default_huge_page_bytes = None),
+        17 => env.files = Files::Unknown("only superusers may look".to_owned()),
+        18 => env.host.vm.overcommit_memory = None,
+        _ => *all = None,
+    }
+}

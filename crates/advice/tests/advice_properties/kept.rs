@@ -1,0 +1,372 @@
+//! Machines on which a property once did not hold.
+
+use advice::model::machine::Machine;
+use proptest::test_runner::TestCaseResult;
+
+use super::{
+    machines::{
+        Amount, Arch, FilesSpec, LimitSpec, MB, MemoryLimitSpec, NextSpec, OtherPages, OtherSpec,
+        SizeSpec, Spec, Strict,
+    },
+    properties::*,
+};
+
+type Row = (fn(&mut Spec), fn(&Spec, &Machine) -> TestCaseResult);
+
+const OTHER: OtherSpec = OtherSpec {
+    pages: OtherPages::Small,
+    mb: 2000,
+    percent_of_ram: 0,
+    touched_percent: 0,
+    huge_pages: 't',
+    size: Some(SizeSpec::Default),
+    has_port: true,
+    has_rss: true,
+};
+
+fn exact_plus(plus: i64) -> Amount {
+    Amount { percent: 100, plus }
+}
+
+/// A host with almost no memory in use by other programs, and without a boot configuration.
+fn bare(spec: &mut Spec) {
+    spec.host.used_percent = 5;
+    spec.host.blocks_percent = 0;
+    spec.host.swap_gb = 0;
+    spec.host.committed_percent = 10;
+    spec.server.touched_percent = 0;
+    spec.server.processes = 2;
+    spec.server.page_tables_mb = 1;
+    spec.boot.sysctl = None;
+    for pool in &mut spec.pools {
+        pool.persistent = exact_plus(0);
+    }
+}
+
+fn next(spec: &Spec) -> NextSpec {
+    spec.server.next
+}
+
+/// One line of facts for each machine, and the property.
+pub const ROWS: [Row; 15] = [
+    // All pages are surplus pages on nodes of different size: one write leaves them in place.
+    (
+        |spec| {
+            spec.host.nodes_gb = vec![16, 4];
+            spec.pools[0].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+        },
+        remedies_cure,
+    ),
+    // Pages in use by others cannot be moved from the first node.
+    (
+        |spec| {
+            spec.host.nodes_gb = vec![4, 16];
+            spec.server.is_on_huge_pages = false;
+            spec.server.next.percent_of_ram = 1;
+            spec.pools[0].others_percent = 3;
+            spec.pools[0].is_on_first_node = true;
+            spec.files = FilesSpec::Planned(NextSpec {
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            });
+        },
+        findings_that_stay_have_a_decision,
+    ),
+    // The setting can be changed on the command line only.
+    (
+        |spec| {
+            spec.host.arch = Arch::None;
+            spec.server.is_set_on_command_line = true;
+            spec.files = FilesSpec::Planned(NextSpec {
+                huge_pages: 'o',
+                ..next(spec)
+            });
+        },
+        server_that_would_not_start_gets_help,
+    ),
+    // Other servers have yet to fault in more than there is.
+    (
+        |spec| {
+            spec.host.nodes_gb = vec![8];
+            spec.server.next.is_sysv = true;
+            spec.server.next.size = SizeSpec::Nth(1);
+            spec.others = vec![OTHER, OTHER];
+        },
+        decisions_are_enough,
+    ),
+    // A memory limit counts huge pages: a larger pool ends the server at its next start.
+    (
+        |spec| {
+            spec.server.next.percent_of_ram = 15;
+            spec.server.is_on_huge_pages = false;
+            spec.memory_limits = vec![MemoryLimitSpec {
+                percent_of_ram: 10,
+                others_mb: 0,
+                files_mb: 0,
+                swap_room_mb: None,
+                counts_hugetlb: true,
+            }];
+        },
+        no_state_on_the_way_is_critical,
+    ),
+    // A limit on reservations keeps a start on small pages, which a larger pool leaves no room.
+    (
+        |spec| {
+            spec.host.nodes_gb = vec![16];
+            spec.server.next.percent_of_ram = 10;
+            spec.pools[0].others_percent = 20;
+            spec.limits = vec![LimitSpec {
+                nth_size: 0,
+                faults: None,
+                reservations: Some(Amount {
+                    percent: 100,
+                    plus: -1,
+                }),
+                others: 0,
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 45,
+                huge_pages: 'f',
+                ..next(spec)
+            });
+        },
+        no_state_on_the_way_is_critical,
+    ),
+    // The nodes of the server are unknown, and only a start shows whether it gets its pages.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![16];
+            spec.server.next = NextSpec {
+                percent_of_ram: 50,
+                plus_kb: 992_360,
+                huge_pages: 'f',
+                ..next(spec)
+            };
+            spec.pools[0].persistent = exact_plus(-1);
+            spec.others = vec![OtherSpec {
+                mb: 1927,
+                percent_of_ram: 5,
+                size: None,
+                has_port: false,
+                ..OTHER
+            }];
+            spec.limits = vec![LimitSpec {
+                nth_size: 0,
+                faults: None,
+                reservations: Some(exact_plus(-1)),
+                others: 0,
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 19,
+                plus_kb: 401_408,
+                huge_pages: 't',
+                ..next(spec)
+            });
+        },
+        absent_facts_yield_no_command,
+    ),
+    // The segment takes less than the page that is one too many.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![32];
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 719_872,
+                huge_pages: 'f',
+                ..next(spec)
+            };
+            spec.pools[1].persistent = exact_plus(24);
+            spec.boot.sysctl = Some(exact_plus(24));
+            spec.pools[1].others_percent = 7;
+            spec.others = vec![OtherSpec {
+                pages: OtherPages::Huge(0),
+                mb: 573,
+                percent_of_ram: 7,
+                size: None,
+                has_port: false,
+                ..OTHER
+            }];
+        },
+        decisions_are_enough,
+    ),
+    // Pages that a restart releases hide the idle pages of another pool.
+    (
+        |spec| {
+            bare(spec);
+            spec.server.next = NextSpec {
+                percent_of_ram: 26,
+                plus_kb: 1_583_760,
+                ..next(spec)
+            };
+            spec.pools[0].persistent = exact_plus(-1);
+            spec.pools[1].persistent = exact_plus(2);
+            spec.others = vec![OtherSpec {
+                mb: 827,
+                percent_of_ram: 25,
+                has_port: false,
+                ..OTHER
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                size: SizeSpec::Nth(1),
+                percent_of_ram: 8,
+                plus_kb: 1_971_328,
+                ..next(spec)
+            });
+        },
+        more_memory_is_never_worse,
+    ),
+    // Nearly all of a strict commit limit is reserved for root.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![16];
+            spec.host.strict = Some(Strict::Ratio(30));
+            spec.host.committed_percent = 100;
+            spec.server.next = NextSpec {
+                percent_of_ram: 16,
+                plus_kb: 1_509_952,
+                ..next(spec)
+            };
+            spec.pools[1].persistent = exact_plus(1);
+            spec.pools[1].others_percent = 7;
+        },
+        no_remedy_has_a_redundant_step,
+    ),
+    // A container shows less memory than the host has, and no nodes.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4];
+            spec.host.shown_gb = Some(1);
+            spec.server.next = NextSpec {
+                percent_of_ram: 50,
+                plus_kb: 204_800,
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            };
+            spec.pools[1].persistent = exact_plus(2);
+            spec.absent = vec![9];
+        },
+        no_state_on_the_way_is_critical,
+    ),
+    // Pending settings are unknown until the setting is changed.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::Arm64k;
+            spec.host.nodes_gb = vec![4, 128];
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 204_800,
+                huge_pages: 'o',
+                ..next(spec)
+            };
+            spec.pools[0].persistent = Amount {
+                percent: 109,
+                plus: 360,
+            };
+            spec.pools[0].others_percent = 1;
+            spec.pools[1].persistent = exact_plus(-1);
+            let other = |mb| OtherSpec {
+                pages: OtherPages::Huge(0),
+                mb,
+                size: None,
+                has_port: false,
+                ..OTHER
+            };
+            spec.others = vec![other(2767), other(2905)];
+            spec.files = FilesSpec::Unknown(true);
+        },
+        remedies_cure,
+    ),
+    // Memory that pages of another size hold can be set up as pages of this size at boot.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 457_728,
+                ..next(spec)
+            };
+            spec.pools[0].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            spec.others = vec![
+                OtherSpec {
+                    pages: OtherPages::Huge(0),
+                    mb: 945,
+                    size: None,
+                    has_port: false,
+                    ..OTHER
+                },
+                OtherSpec {
+                    mb: 100,
+                    has_port: false,
+                    ..OTHER
+                },
+            ];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 55,
+                plus_kb: 629_152,
+                size: SizeSpec::Nth(1),
+                ..next(spec)
+            });
+        },
+        boot_line_is_never_withheld,
+    ),
+    // Other servers request pages of another size than this one.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![4, 32];
+            spec.server.next = NextSpec {
+                percent_of_ram: 14,
+                plus_kb: 238_640,
+                ..next(spec)
+            };
+            spec.pools[0].persistent = exact_plus(-1);
+            spec.others = vec![
+                OtherSpec {
+                    mb: 1924,
+                    percent_of_ram: 26,
+                    size: Some(SizeSpec::Nth(0)),
+                    has_port: false,
+                    ..OTHER
+                },
+                OtherSpec {
+                    mb: 608,
+                    size: None,
+                    has_port: false,
+                    ..OTHER
+                },
+            ];
+            spec.host.thp = ("always", "always");
+        },
+        numbers_agree,
+    ),
+    // With strict overcommit, a line that systemd does not read sets more pages than fit.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![16];
+            spec.host.strict = Some(Strict::Ratio(80));
+            spec.host.committed_percent = 89;
+            spec.server.is_on_huge_pages = false;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.boot.file = ("/etc/sysctl.conf", "vm.nr_hugepages = 4000\n");
+            spec.boot.has_systemd = true;
+        },
+        boot_line_is_never_withheld,
+    ),
+];

@@ -1,0 +1,107 @@
+//! Properties of the advice, tested on random machines.
+//!
+//! `HUGEINFO_MACHINES` sets the number of machines for each property (500), and `HUGEINFO_SEED`
+//! selects them.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+
+mod build;
+mod kept;
+mod machines;
+mod properties;
+
+use advice::model::machine::Machine;
+use machines::{Spec, any_machine, healthy_machine};
+use proptest::{
+    prelude::*,
+    test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner},
+};
+
+fn number(name: &str, usual: u32) -> u32 {
+    let text = std::env::var(name).ok();
+    text.map_or(usual, |text| text.parse().expect("a number"))
+}
+
+/// Tests a property on many machines, the same ones for each property.
+fn on_each(machines: impl Strategy<Value = Spec>, property: fn(&Spec, &Machine) -> TestCaseResult) {
+    let config = Config {
+        cases: number("HUGEINFO_MACHINES", 500),
+        max_global_rejects: u32::MAX,
+        max_local_rejects: u32::MAX,
+        max_shrink_iters: 20_000,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut seed = [0; 32];
+    seed[..4].copy_from_slice(&number("HUGEINFO_SEED", 1).to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let possible = machines.prop_filter("no such machine", |spec| spec.machine().is_some());
+    let result = runner.run(&possible, |spec| {
+        let machine = spec.machine().expect("it was filtered");
+        property(&spec, &machine)
+    });
+    match result {
+        Ok(()) => {}
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+        Err(TestError::Fail(reason, spec)) => panic!("{reason}\nOf {spec:?}"),
+    }
+}
+
+macro_rules! properties {
+    ($($machines:ident => [$($name:ident,)*])*) => {$($(
+        #[test]
+        fn $name() {
+            on_each($machines(), properties::$name);
+        }
+    )*)*};
+}
+
+properties! {
+    any_machine => [
+        no_step_does_harm,
+        rows_in_order_do_what_the_runbook_does,
+        healthy_by_facts_is_healthy,
+        remedies_cure,
+        findings_that_stay_have_a_decision,
+        no_state_on_the_way_is_critical,
+        pools_leave_enough_memory,
+        numbers_agree,
+        pages_for_other_servers_are_kept,
+        no_remedy_has_a_redundant_step,
+        absent_facts_yield_no_command,
+        absent_facts_improve_no_verdict,
+        expected_is_the_status_after_the_step,
+        following_the_runbook_twice_changes_nothing,
+        decisions_are_enough,
+        more_memory_is_never_worse,
+        boot_line_is_never_withheld,
+        kernel_settings_are_kept_over_a_reboot,
+        remedies_refer_to_rows_that_are_shown,
+        server_that_would_not_start_gets_help,
+        everything_can_be_rendered,
+        text_fits_on_a_terminal,
+        boot_lines_leave_memory,
+        ensured_starts_get_huge_pages,
+    ]
+    healthy_machine => [
+        healthy_machines_get_no_advice,
+    ]
+}
+
+#[test]
+fn properties_hold_on_kept_machines() {
+    for (number, (change, property)) in kept::ROWS.iter().enumerate() {
+        let mut spec = Spec::usual();
+        change(&mut spec);
+        let machine = spec.machine().expect("a possible machine");
+        if let Err(error) = property(&spec, &machine) {
+            panic!("row {number}: {error}");
+        }
+    }
+}
+
+#[test]
+fn large_machines_are_judged_in_reasonable_time() {
+    properties::large_machines();
+}

@@ -1,0 +1,1288 @@
+//! The properties.
+
+use std::time::Instant;
+
+use advice::{
+    check::{Check, CheckId, Finding, Remedy, Status},
+    decision::{Decision, Lower},
+    diagnosis::{self, checks, findings, how_to_set, verdict},
+    ensure,
+    model::{
+        Blocked,
+        demand::{self, Demands, PoolTarget, When},
+        forecast::{self, Forecast},
+        machine::{Machine, ServerState},
+        memory::{self, CommitLimit, LEFT_PERCENT},
+        start::{self, StartOutcome},
+        step::{SettingPlace, Step},
+    },
+    render, runbook, text,
+};
+use host::{
+    linux::error::Absent,
+    server::{
+        environment::{Environment, Files},
+        facts::HugePages,
+    },
+    units::{Bytes, PageSize, Pages},
+};
+use proptest::{prelude::*, test_runner::TestCaseResult};
+
+use super::{
+    build::FACTS,
+    machines::{GB, Spec},
+};
+
+type Statuses = Vec<(&'static str, Status)>;
+
+fn statuses(machine: &Machine) -> Statuses {
+    let all = findings(machine).into_iter();
+    all.map(|(id, finding)| (id.name(), finding.status))
+        .collect()
+}
+
+/// The checks that became worse, apart from muted ones.
+fn worse(machine: &Machine, before: &Statuses, after: &Statuses) -> Vec<String> {
+    let pairs = before.iter().zip(after);
+    pairs
+        .filter(|(before, after)| after.1 > before.1 && after.1.needs_attention())
+        .filter(|(before, _)| !machine.is_muted(before.0))
+        .map(|(before, after)| format!("{}: {:?} -> {:?}", before.0, before.1, after.1))
+        .collect()
+}
+
+/// The steps of the runbook. A step of several commands has a row for each.
+fn steps_of(rows: &[runbook::Row]) -> Vec<Step> {
+    let mut steps: Vec<_> = rows.iter().filter_map(|row| row.step.clone()).collect();
+    steps.dedup();
+    steps
+}
+
+fn steps(remedy: &Remedy) -> &[Step] {
+    match remedy {
+        Remedy::Steps(plan) => &plan.steps,
+        _ => &[],
+    }
+}
+
+/// Steps of all remedies, each list with its name and the machine that it is for.
+fn all_steps(machine: &Machine) -> Vec<(String, Machine, Vec<Step>)> {
+    let rows = runbook::of(machine, None);
+    let of = machine.clone();
+    let mut all = vec![("runbook".to_owned(), of, steps_of(&rows))];
+    for check in checks(machine) {
+        let steps = steps(&check.remedy).to_vec();
+        all.push((check.name().to_owned(), machine.clone(), steps));
+    }
+    for pool in machine.pools() {
+        let size = PageSize(pool.page_bytes);
+        let remedy = how_to_set(machine, size);
+        // As if the server requested that size.
+        let asking = machine.with_next_start(forecast::asking_for(machine, size));
+        all.push((
+            format!("how_to_set {size}"),
+            asking,
+            steps(&remedy).to_vec(),
+        ));
+    }
+    all.retain(|(_, _, steps)| !steps.is_empty());
+    all
+}
+
+fn decisions(machine: &Machine) -> Vec<(&'static str, Decision)> {
+    let decision = |remedy: Remedy| match remedy {
+        Remedy::NeedsDecision(decision) => Some(decision),
+        Remedy::Steps(plan) => plan.remaining,
+        Remedy::As(_) | Remedy::Nothing => None,
+    };
+    let all = checks(machine).into_iter();
+    all.filter_map(|check| Some((check.name(), decision(check.remedy)?)))
+        .collect()
+}
+
+fn is_of(step: &Step, of: PageSize) -> bool {
+    matches!(step, Step::SetPool { size, .. } if *size == of)
+}
+
+/// Every state on the way, with the step that leads to it.
+fn way<'s>(machine: &Machine, steps: &'s [Step]) -> Vec<(&'s Step, Machine)> {
+    let mut at = machine.clone();
+    let mut states = Vec::new();
+    for step in steps {
+        let Ok(after) = at.apply(step) else { break };
+        states.push((step, after.clone()));
+        at = after;
+    }
+    states
+}
+
+pub fn no_step_does_harm(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, machine, steps) in all_steps(machine) {
+        let blocked = machine.apply_all(&steps).err();
+        prop_assert!(blocked.is_none(), "{name}: {blocked:?} by {steps:#?}");
+    }
+    Ok(())
+}
+
+/// The remedy of a stopped server, if it only adds pages, gets them, and leaves enough memory.
+fn pages_that_are_enough(stopped: &Machine) -> Option<Vec<Step>> {
+    let restart = checks(stopped)
+        .into_iter()
+        .find(|check| check.id == CheckId::Restart)?;
+    let mut at = stopped.clone();
+    let mut added = Vec::new();
+    for step in steps(&restart.remedy) {
+        match step {
+            Step::SetPool { size, pages, .. } if at.pool(*size)?.persistent() < pages.0 => {
+                added.push(step.clone());
+            }
+            Step::Compact => added.push(step.clone()),
+            Step::SetPoolAtBoot { .. } | Step::Start => continue,
+            _ => return None,
+        }
+        at = at.apply(step).ok()?;
+    }
+    let gets_them = matches!(start::outcome(&at), StartOutcome::HugePages(_));
+    let available = at.usage()?.available?;
+    let leaves_enough = Bytes(available) >= memory::untouched(&at) + Bytes(256 << 20);
+    (gets_them && leaves_enough && !added.is_empty()).then_some(added)
+}
+
+/// Pages that are added before a start are enough, not one too many, taken from nobody, and not
+/// withheld.
+pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let Ok(stopped) = machine.apply(&Step::Stop) else {
+        return Ok(());
+    };
+    let steps = match ensure::steps(&stopped) {
+        Ok(steps) => steps,
+        Err(decision) => {
+            let needless = pages_that_are_enough(&stopped);
+            prop_assert!(needless.is_none(), "{decision}, but not {needless:?}");
+            return Ok(());
+        }
+    };
+    let outcome = |steps: &[Step]| {
+        let after = stopped.apply_all(steps);
+        after.map(|after| (start::outcome(&after), memory::left(&after)))
+    };
+    let (after, left) = outcome(&steps)
+        .map_err(|blocked| TestCaseError::fail(format!("{blocked:?} by {steps:?}")))?;
+    let asks = stopped.facts.asks_for_huge_pages();
+    prop_assert!(
+        !asks || matches!(after, StartOutcome::HugePages(_)),
+        "{after:?}"
+    );
+    for (index, step) in steps.iter().enumerate() {
+        let Step::SetPool {
+            size,
+            pages,
+            by_node,
+        } = step
+        else {
+            prop_assert_eq!(step, &Step::Compact);
+            continue;
+        };
+        let before = stopped.pool(*size).map_or(0, |pool| pool.persistent());
+        prop_assert!(*pages > Pages(before), "{steps:?} from {before}");
+        if by_node.is_empty() {
+            let mut fewer = steps.clone();
+            fewer[index] = Step::SetPool {
+                size: *size,
+                pages: *pages - Pages(1),
+                by_node: Vec::new(),
+            };
+            if let Ok((outcome, _)) = outcome(&fewer) {
+                let is_enough = matches!(outcome, StartOutcome::HugePages(_));
+                prop_assert!(!is_enough, "a page less is enough: {steps:?}");
+            }
+        }
+    }
+    if let Some((left, ram)) = left
+        .zip(memory::host_ram(&stopped))
+        .filter(|_| !steps.is_empty())
+    {
+        prop_assert!(left >= ram.percent(LEFT_PERCENT), "leaves {left} of {ram}");
+    }
+    Ok(())
+}
+
+pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> TestCaseResult {
+    // The runbook does not contain what is muted.
+    prop_assume!(machine.muted.is_empty());
+    let rows = runbook::of(machine, None);
+    let planned = machine.apply_all(&steps_of(&rows));
+    prop_assume!(planned.is_ok());
+    let planned = statuses(&planned.expect("it was assumed"));
+    let mut at = machine.clone();
+    for check in checks(machine).iter().filter(|check| !check.is_muted) {
+        for step in steps(&check.remedy) {
+            match at.apply(step) {
+                Ok(after) => at = after,
+                Err(blocked) => {
+                    return Err(TestCaseError::fail(format!(
+                        "{}: {blocked:?} by {step:?}",
+                        check.name()
+                    )));
+                }
+            }
+        }
+    }
+    let typed = statuses(&at);
+    // A changed service waits for a restart, which another row can contain.
+    let waits = ["oom_protection", "numa_segment"];
+    for (planned, typed) in planned.iter().zip(&typed) {
+        prop_assert!(
+            waits.contains(&planned.0) || planned == typed || machine.is_muted(planned.0),
+            "{planned:?} by the runbook, {typed:?} by the rows, {:#?}, {:#?}",
+            steps_of(&rows),
+            checks(machine)
+                .iter()
+                .map(|check| steps(&check.remedy).to_vec())
+                .collect::<Vec<_>>()
+        );
+    }
+    Ok(())
+}
+
+/// If this server is healthy by its own facts and no setting is pending, `hugeinfo_status` reads
+/// nothing else. Reading the rest does not change the verdict unless there are other servers.
+pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let Some(env) = &machine.env else {
+        return Ok(());
+    };
+    let is_alone = env.other_servers.as_ref().is_ok_and(Vec::is_empty);
+    prop_assume!(is_alone && !env.has_pending_restart && env.files == Files::NothingPending);
+    let with = |env: Option<Environment>| Machine {
+        muted: machine.muted.clone(),
+        ..Machine::new(machine.facts.clone(), env)
+    };
+    let by_facts = with(None);
+    prop_assume!(diagnosis::is_healthy_by_facts(&by_facts));
+    // The facts that the status reads otherwise.
+    let whole = with(Some(Environment {
+        vmstat: Err(Absent::not_looked_at()),
+        free_blocks: Err(Absent::not_looked_at()),
+        next_boot: Err(Absent::not_looked_at()),
+        segment_nodes: None,
+        segment_thp_bytes: None,
+        oom_score_adj: Err(Absent::not_looked_at()),
+        ..env.clone()
+    }));
+    let (by_facts, whole) = (verdict(&by_facts), verdict(&whole));
+    prop_assert_eq!((by_facts.status, by_facts.code), (whole.status, whole.code));
+    Ok(())
+}
+
+pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    let before = statuses(machine);
+    for check in checks(machine) {
+        let Remedy::Steps(plan) = &check.remedy else {
+            continue;
+        };
+        prop_assert!(!plan.steps.is_empty(), "{}: no steps", check.name());
+        let after = machine.apply_all(&plan.steps);
+        prop_assume!(after.is_ok());
+        let after = after.expect("it was assumed").at_next_start();
+        let after_all = statuses(&after);
+        let mut worse = worse(machine, &before, &after_all);
+        // The boot configuration is what remains.
+        worse.retain(|worse| plan.remaining.is_none() || !worse.starts_with("reboot"));
+        // Idle pages stay as long as others have reserved pages.
+        let waits = plan.remaining == Some(Decision::WaitForReservedPages);
+        worse.retain(|worse| !waits || !worse.starts_with("pool_size"));
+        // Reserved pages have no node: other nodes keep as many for a bound server.
+        worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("pool_size"));
+        // More pages for these nodes can lower memory below a fixed commit limit.
+        // A server that gets its pages leaves others fewer, and shows what its cgroup needs.
+        worse.retain(|worse| !worse.starts_with("other_servers"));
+        // A server that requests pages from now on finds that this boot allocated too few, or that
+        // the next boot leaves too little for programs.
+        let warns = |(id, found): &(CheckId, Finding)| {
+            let of_files = ["boot_fell_short", "low_commit_limit_at_boot"];
+            *id == CheckId::Reboot && of_files.contains(&found.code)
+        };
+        let warns = findings(&after).iter().any(warns);
+        worse.retain(|worse| !warns || !worse.starts_with("reboot"));
+        // Released memory can be enough for pages that other servers request.
+        worse.retain(|worse| !worse.starts_with("pool_filled"));
+        // Pending settings are judged as the restart is.
+        let of_restart = |worse: &String| {
+            worse.starts_with("pending_settings: ") && worse.ends_with("-> Warning")
+        };
+        worse.retain(|worse| !of_restart(worse));
+        let is_limited = !spec.memory_limits.is_empty();
+        // Warnings say that a cgroup will swap, which a start on larger pages, or on small pages
+        // instead of none, can cause.
+        worse.retain(|worse| {
+            let swaps = findings(&after).iter().any(|(id, found)| {
+                *id == CheckId::MemoryLeft
+                    && (found.code == "will_swap" || found.status == Status::Unknown)
+            });
+            !is_limited
+                || !worse.starts_with("memory_left")
+                || worse.ends_with("-> Critical")
+                || !swaps
+        });
+        prop_assert!(
+            worse.is_empty(),
+            "{}: {worse:?}: {:#?}",
+            check.name(),
+            plan.steps
+        );
+        let is_service = plan.steps.iter().all(|step| match step {
+            Step::ChangeService(_) => true,
+            Step::ChangeSetting(change) => change.place == SettingPlace::CommandLine,
+            _ => false,
+        });
+        let status = after_all.iter().find(|(name, _)| *name == check.name());
+        let status = status.map(|(_, status)| *status);
+        // A limit of the next start can be another one, of another page size: it is a warning once
+        // the running server is safe.
+        let is_safe_now = check.finding.status == Status::Critical
+            && findings(&after)
+                .iter()
+                .any(|(_, found)| found.code == "cgroup_bomb_at_restart");
+        prop_assert!(
+            plan.remaining.is_some() || is_service || is_safe_now || status < Some(Status::Warning),
+            "{} is {status:?}: {:#?}",
+            check.name(),
+            plan.steps
+        );
+    }
+    Ok(())
+}
+
+pub fn findings_that_stay_have_a_decision(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    let all = checks(machine);
+    for check in &all {
+        let needs_attention = check.finding.status.needs_attention();
+        prop_assert_eq!(
+            needs_attention,
+            check.remedy != Remedy::Nothing,
+            "{}: {:?}",
+            check.name(),
+            check.remedy
+        );
+        if let Remedy::As(id) = &check.remedy {
+            let earlier = all.iter().find(|other| other.id == *id);
+            let earlier = earlier.map(|other| &other.remedy);
+            prop_assert!(!matches!(
+                earlier,
+                None | Some(Remedy::As(_) | Remedy::Nothing)
+            ));
+        }
+    }
+    let rows = runbook::of(machine, None);
+    let after = machine.apply_all(&steps_of(&rows));
+    prop_assume!(after.is_ok());
+    let after = after.expect("it was assumed").at_next_start();
+    // Now, or after the steps have been applied.
+    let decides = |rows: &[runbook::Row]| rows.iter().any(|row| row.step.is_none());
+    let decides = decides(&rows) || decides(&runbook::of(&after, None));
+    let ill: Vec<_> = findings(&after)
+        .into_iter()
+        .filter(|(id, finding)| finding.status.needs_attention() && !machine.is_muted(id.name()))
+        .filter(|(id, _)| after.service.is_empty() || !is_about_service(*id))
+        .filter(|(id, _)| !machine.is_bound_to_nodes() || *id != CheckId::PoolSize)
+        .filter(|(id, _)| spec.memory_limits.is_empty() || *id != CheckId::MemoryLeft)
+        .filter(|(id, _)| *id != CheckId::OtherServers)
+        .collect();
+    prop_assert!(ill.is_empty() || decides, "no decision: {ill:#?}");
+    Ok(())
+}
+
+fn is_about_service(id: CheckId) -> bool {
+    matches!(id, CheckId::OomProtection | CheckId::NumaSegment)
+}
+
+pub fn no_state_on_the_way_is_critical(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let critical = |machine: &Machine| -> Vec<_> {
+        let all = findings(machine).into_iter();
+        all.filter(|(_, finding)| finding.status == Status::Critical)
+            .collect()
+    };
+    for (name, machine, steps) in all_steps(machine) {
+        let before: Vec<_> = critical(&machine).into_iter().map(|(id, _)| id).collect();
+        let way = way(&machine, &steps);
+        for (index, (step, state)) in way.iter().enumerate() {
+            // Settings belong together.
+            let is_setting = |step: &Step| matches!(step, Step::ChangeSetting(_));
+            let goes_on = way.get(index + 1).is_some_and(|(next, _)| is_setting(next));
+            if state.state != ServerState::Running || is_setting(step) && goes_on {
+                continue;
+            }
+            for (check, finding) in critical(&state.at_next_start()) {
+                // Pending settings are judged as the restart is.
+                let is_same =
+                    check == CheckId::PendingSettings && before.contains(&CheckId::Restart);
+                prop_assert!(
+                    is_same || before.contains(&check),
+                    "{name}: {check} after {step:?}: {} in {steps:#?}",
+                    finding.text
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn pools_leave_enough_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, machine, steps) in all_steps(machine) {
+        let mut before = machine.clone();
+        for (step, state) in way(&machine, &steps) {
+            let grown = memory::in_pools(&state) - memory::in_pools(&before);
+            if let (Some(left), Some(had), Some(ram)) = (
+                memory::left(&state),
+                memory::left(&before),
+                memory::host_ram(&machine),
+            ) {
+                prop_assert!(
+                    left >= ram.percent(LEFT_PERCENT).min(had),
+                    "{name}: {step:?} leaves {left} of {ram}"
+                );
+            }
+            let available = state.usage().and_then(|usage| usage.available);
+            if let Some(available) = available
+                && matches!(step, Step::SetPool { .. })
+                && grown > Bytes(0)
+            {
+                let untouched = memory::untouched(&state);
+                prop_assert!(
+                    Bytes(available) >= untouched,
+                    "{name}: {step:?} leaves {} for {untouched}",
+                    Bytes(available)
+                );
+            }
+            before = state;
+        }
+    }
+    Ok(())
+}
+
+pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let all = checks(machine);
+    let evidence = |name: &str, key: &str| {
+        let check = all.iter().find(|check| check.name() == name)?;
+        check.finding.evidence.get(key)?.as_u64().map(Pages)
+    };
+    for pool in machine.pools() {
+        let size = PageSize(pool.page_bytes);
+        let forecast = Forecast::of(machine, pool);
+        let Some(recommended) = forecast.recommended() else {
+            continue;
+        };
+        let is_target = machine.facts.target_pool() == Some(pool);
+        for (name, _, steps) in all_steps(machine) {
+            let mut sets = steps.iter().filter_map(|step| match step {
+                Step::SetPool { pages, by_node, .. } if is_of(step, size) => Some((pages, by_node)),
+                _ => None,
+            });
+            // A bound server needs pages that others have on its nodes.
+            let is_bound = machine.is_bound_to_nodes();
+            for (pages, by_node) in sets.clone() {
+                let sum: Pages = by_node.iter().map(|(_, pages)| *pages).sum();
+                // Nodes that have their pages already are not set.
+                prop_assert!(sum <= *pages, "{name}: {steps:?}");
+                // One write makes surplus pages persistent before nodes are set.
+                let most = recommended.max(Pages(pool.total));
+                // The recommended number of a pool assumes that this server requests its pages.
+                let of_others = PoolTarget::of(machine, size, &machine.next_start());
+                let most = most.max(of_others.map_or(Pages(0), |target| target.recommended()));
+                prop_assert!(
+                    is_bound || *pages <= most,
+                    "{name}: {steps:?}, {recommended} are recommended, {most} are there"
+                );
+            }
+            let has = Pages(pool.persistent());
+            if let Some((pages, _)) = sets.next_back()
+                && *pages > has
+                && is_target
+                && !is_bound
+                && machine.facts.asks_for_huge_pages()
+            {
+                prop_assert_eq!(*pages, recommended, "{}: {:?}", name, steps);
+            }
+        }
+        if is_target && machine.facts.asks_for_huge_pages() {
+            let target = forecast.target.as_ref().expect("it is recommended");
+            if let Some(shown) = evidence("restart", "recommended_nr_hugepages") {
+                prop_assert_eq!(shown, recommended);
+            }
+            if evidence("pool_size", "page_size_bytes") == Some(Pages(size.0)) {
+                let shown = evidence("pool_size", "needed_pages");
+                prop_assert_eq!(shown, Some(target.now.total()));
+            }
+            let keys = [
+                "page_size_bytes",
+                "own_pages",
+                "others_pages",
+                "other_programs_pages",
+            ];
+            let parts = keys.map(|key| evidence("other_servers", key));
+            if let [Some(judged), Some(own), Some(others), Some(programs)] = parts
+                && judged == Pages(size.0)
+            {
+                prop_assert!(own + others + programs >= target.after.total());
+            }
+        }
+    }
+    for (name, _, steps) in all_steps(machine) {
+        for step in &steps {
+            if let (Step::SetPoolAtBoot { pages, size, .. }, Some(shown)) =
+                (step, evidence("reboot", "required_pages"))
+            {
+                // A line that systemd does not read could also be meant for others.
+                let boot = machine
+                    .env
+                    .as_ref()
+                    .and_then(|env| env.next_boot.as_ref().ok());
+                let not_read = boot.and_then(|boot| boot.not_read.as_ref());
+                let is_moved = not_read.is_some_and(|request| request.pages == pages.0);
+                prop_assert!(
+                    *pages == shown
+                        || is_moved
+                        || evidence("reboot", "page_size_bytes") != Some(Pages(size.0)),
+                    "{name}: {step:?}, {shown} are needed"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn pages_for_other_servers_are_kept(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, of, steps) in all_steps(machine) {
+        for pool in of.pools() {
+            let size = PageSize(pool.page_bytes);
+            let has = Pages(pool.persistent());
+            let asked = Demands::with_all(&of, size, &of.next_start())
+                .map_or(Pages(0), |demands| demands.asked_by_others());
+            let least = match demand::of_unknown_wish(&of, size).as_slice() {
+                [] => asked.min(has),
+                _ => has,
+            };
+            let mut sets = steps.iter().filter_map(|step| match step {
+                Step::SetPool { pages, .. } if is_of(step, size) => Some(*pages),
+                _ => None,
+            });
+            if let Some(pages) = sets.next_back() {
+                prop_assert!(pages >= least, "{name}: {pages} of {size}, not {least}");
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.env.is_some());
+    for check in checks(machine) {
+        let Remedy::Steps(plan) = &check.remedy else {
+            continue;
+        };
+        // A change of the command line is not visible before the next start.
+        let is_hidden = |step: &Step| match step {
+            Step::ChangeSetting(change) => change.place == SettingPlace::CommandLine,
+            _ => false,
+        };
+        if plan.steps.iter().any(is_hidden) {
+            continue;
+        }
+        let Ok(full) = machine.apply_all(&plan.steps) else {
+            continue;
+        };
+        let full_statuses = statuses(&full);
+        for (index, step) in plan.steps.iter().enumerate() {
+            // The next change of a setting contains the one before.
+            let is_contained = matches!(
+                plan.steps[index..],
+                [Step::ChangeSetting(_), Step::ChangeSetting(_), ..]
+            );
+            // A pool that grows is kept over the next boot, whatever the check is about.
+            let is_exempt = is_contained
+                || matches!(
+                    step,
+                    Step::Compact | Step::Reload | Step::Demote { .. } | Step::SetPoolAtBoot { .. }
+                );
+            if plan.steps.len() == 1 || is_exempt {
+                continue;
+            }
+            let rest = plan.steps.iter().enumerate();
+            let rest = rest.filter(|(at, _)| *at != index).map(|(_, step)| step);
+            let Ok(after) = machine.apply_all(rest) else {
+                continue;
+            };
+            let differs = statuses(&after)
+                .iter()
+                .zip(&full_statuses)
+                .any(|(without, full)| without.1 > full.1);
+            let reaches = |machine: &Machine| recommended(machine);
+            prop_assert!(
+                differs || after.state != full.state || reaches(&after) != reaches(&full),
+                "{}: {step:?} is redundant in {:#?}",
+                check.name(),
+                plan.steps
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether each pool has the recommended number of pages.
+fn recommended(machine: &Machine) -> Vec<bool> {
+    let pools = machine.pools();
+    pools
+        .map(|pool| {
+            let size = PageSize(pool.page_bytes);
+            let target = PoolTarget::of(machine, size, &machine.next_start());
+            target.map(|target| target.recommended()) == Some(Pages(pool.persistent()))
+        })
+        .collect()
+}
+
+pub fn healthy_machines_get_no_advice(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, finding) in findings(machine) {
+        prop_assert!(!finding.status.needs_attention(), "{name}: {finding:?}");
+    }
+    prop_assert!(!verdict(machine).status.needs_attention());
+    let rows = runbook::of(machine, None);
+    prop_assert!(rows.is_empty(), "{rows:?}");
+    prop_assert_eq!(diagnosis::remedy(machine), Remedy::Nothing);
+    Ok(())
+}
+
+/// The machine with one more fact absent.
+fn without(spec: &Spec, fact: usize) -> Option<Machine> {
+    let mut absent = spec.absent.clone();
+    absent.push(fact);
+    let spec = Spec {
+        absent,
+        ..spec.clone()
+    };
+    spec.machine()
+}
+
+pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult {
+    // Any fact: it depends on a number that nothing else depends on.
+    let fact = usize::try_from(spec.server.next.plus_kb / 8).expect("64 bits") % FACTS;
+    let machine = without(spec, fact).expect("the machine was possible");
+    // Without an environment, only the verdict is computed.
+    for (name, _, steps) in all_steps(&machine).iter().filter(|_| machine.env.is_some()) {
+        for step in steps {
+            let is_wrong = match step {
+                Step::SetPool { size, pages, .. } => {
+                    let total = machine.pool(*size).map_or(0, |pool| pool.total);
+                    matches!(fact, 0 | 1 | 3) || fact == 18 && *pages > Pages(total)
+                }
+                Step::SetPoolAtBoot { .. } => matches!(fact, 0 | 1 | 3 | 8),
+                Step::RaiseLimit(_) => fact == 4,
+                Step::Restart | Step::Stop => matches!(fact, 0 | 1 | 3 | 4 | 5),
+                Step::SetThp { .. } => fact == 14,
+                Step::SetVm { .. } => fact == 6,
+                _ => false,
+            };
+            prop_assert!(!is_wrong, "{name} without fact {fact}: {step:?}");
+        }
+    }
+    everything_can_be_rendered(spec, &machine)?;
+    Ok(())
+}
+
+/// Facts that decide whether a server is healthy.
+pub fn absent_facts_improve_no_verdict(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    let before = verdict(machine);
+    prop_assume!(before.status.needs_attention() && machine.muted.is_empty());
+    for fact in [0, 1, 2, 3, 4, 5] {
+        let machine = without(spec, fact).expect("the machine was possible");
+        let after = verdict(&machine);
+        prop_assert!(
+            after.status > Status::Ok || !matches!(before.code, "fell_back" | "would_not_start"),
+            "without fact {fact}: {before:?}, then {after:?}"
+        );
+    }
+    Ok(())
+}
+
+pub fn expected_is_the_status_after_the_step(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let mut at = machine.clone();
+    let mut shown = verdict_text(machine);
+    let rows = runbook::of(machine, None);
+    for (index, row) in rows.iter().enumerate() {
+        let Some(step) = &row.step else { continue };
+        let is_last = rows.get(index + 1).is_none_or(|next| next.step != row.step);
+        if !is_last {
+            prop_assert_eq!(&row.expected, &None);
+            continue;
+        }
+        let after = at.apply(step);
+        prop_assume!(after.is_ok());
+        at = after.expect("it was assumed");
+        let now = verdict_text(&at);
+        let expected = (now != shown).then(|| now.clone());
+        prop_assert_eq!(&row.expected, &expected);
+        shown = now;
+    }
+    Ok(())
+}
+
+fn verdict_text(machine: &Machine) -> String {
+    if machine.state != ServerState::Running {
+        return "the server is stopped".to_owned();
+    }
+    let verdict = verdict(machine);
+    format!("{}: {}", verdict.status.as_str(), verdict.reason)
+}
+
+pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) -> TestCaseResult {
+    // Roles that cannot read the files now cannot read them later.
+    let files = machine.env.as_ref().map(|env| &env.files);
+    prop_assume!(!matches!(files, Some(Files::Unknown(_))));
+    let rows = runbook::of(machine, None);
+    // Released memory can make a decision unnecessary, and make room for other servers.
+    prop_assume!(rows.iter().all(|row| row.step.is_some()));
+    let next = machine.next_start_on_huge_pages();
+    prop_assume!(machine.pools().all(|pool| {
+        let size = PageSize(pool.page_bytes);
+        Demands::of(machine, size, &next, When::AfterRestart)
+            == Demands::with_all(machine, size, &next)
+    }));
+    let steps = steps_of(&rows);
+    let after = machine.apply_all(&steps);
+    prop_assume!(after.is_ok());
+    let mut after = after.expect("it was assumed");
+    // A later session would read the machine like this.
+    after.is_compacted = false;
+    let mut again = steps_of(&runbook::of(&after, None));
+    // Changes of the service and its command line are not visible before the next start.
+    again.retain(|step| match step {
+        Step::ChangeService(change) => !after.service.contains(change),
+        Step::ChangeSetting(change) => {
+            change.place != SettingPlace::CommandLine || after.command_line.is_none()
+        }
+        // Memory that the restart released makes room on a node.
+        Step::SetPool { by_node, .. } => by_node.is_empty(),
+        _ => true,
+    });
+    prop_assert!(again.is_empty(), "{again:#?}, after {steps:#?}");
+    Ok(())
+}
+
+pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, decision) in decisions(machine) {
+        let mut followed = machine.clone();
+        match &decision {
+            Decision::FreeMemory {
+                missing,
+                lower,
+                or_at_boot,
+            } => {
+                prop_assert!(*missing > Bytes(0), "{decision:?}");
+                free(&mut followed, *missing);
+                // Memory can be missing at boot, and now.
+                still_asks_for(name, &followed, &decision, |other| match other {
+                    Decision::FreeMemory {
+                        or_at_boot: again, ..
+                    } => again == or_at_boot,
+                    _ => false,
+                })?;
+                if let Some(lower) = lower {
+                    lowered(name, machine, *lower, &decision)?;
+                }
+            }
+            Decision::LowerSharedBuffers { lower, missing, .. } => {
+                prop_assert!(*missing > Bytes(0), "{decision:?}");
+                // The pools are judged as they are, and the pending settings are those that change.
+                let is_pending = machine.facts.planned.is_some() && name == "memory_left";
+                if let Some(lower) = lower.filter(|_| !is_pending) {
+                    lowered(name, machine, lower, &decision)?;
+                }
+            }
+            Decision::RaiseMemoryLimit { by } => {
+                prop_assert!(*by > Bytes(0), "{decision:?}");
+                let limits = followed
+                    .env
+                    .iter_mut()
+                    .flat_map(|env| &mut env.memory_limits);
+                for limit in limits.flatten() {
+                    limit.limit_bytes = limit.limit_bytes.saturating_add(by.0);
+                }
+                still_asks_for(name, &followed, &decision, |other| {
+                    matches!(other, Decision::RaiseMemoryLimit { .. })
+                })?;
+            }
+            Decision::AddSwap { missing, .. } => {
+                prop_assert!(*missing > Bytes(0), "{decision:?}");
+                let usage = followed.env.as_mut().map(|env| &mut env.host.usage);
+                if let Some(Ok(usage)) = usage {
+                    let more = |bytes: u64| bytes.saturating_add(missing.0);
+                    usage.swap_total = usage.swap_total.map(more);
+                    usage.swap_free = usage.swap_free.map(more);
+                    usage.commit_limit = usage.commit_limit.map(more);
+                }
+                still_asks_for(name, &followed, &decision, |other| {
+                    matches!(other, Decision::AddSwap { .. })
+                })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Frees memory of other programs.
+fn free(machine: &mut Machine, bytes: Bytes) {
+    let Some(env) = &mut machine.env else { return };
+    if let Ok(usage) = &mut env.host.usage {
+        usage.available = usage.available.map(|now| now.saturating_add(bytes.0));
+    }
+    for node in env.nodes.iter_mut().flatten() {
+        let available = &mut node.memory.available;
+        *available = available.map(|now| now.saturating_add(bytes.0));
+    }
+}
+
+fn still_asks_for(
+    name: &str,
+    followed: &Machine,
+    decision: &Decision,
+    is_same: impl Fn(&Decision) -> bool,
+) -> TestCaseResult {
+    let mut at = followed.clone();
+    // At once, after the runbook that has become possible, after a restart, or after both.
+    for _ in 0..2 {
+        let again = decisions(&at)
+            .into_iter()
+            .find(|(of, other)| *of == name && is_same(other));
+        // Reserved pages, and those that others could want, keep a pool from shrinking.
+        let waits = |(_, other): &(&str, Decision)| {
+            matches!(
+                other,
+                Decision::WaitForReservedPages
+                    | Decision::HiddenServers { .. }
+                    | Decision::MeantForServer { .. }
+            )
+        };
+        let others_could_want = findings(&at).iter().any(|(id, finding)| {
+            *id == CheckId::PoolSize && finding.status == Status::Unknown
+                || at.pools().any(|pool| {
+                    let size = PageSize(pool.page_bytes);
+                    let target = PoolTarget::of(&at, size, &at.next_start());
+                    // Pages that a boot file asks for are kept.
+                    target.is_some_and(|target| {
+                        target.idle_for.is_some() || target.unused_at_boot() > Pages(0)
+                    })
+                })
+                || *id == CheckId::OtherServers && finding.evidence["others_pages"] != 0
+        });
+        let is_hidden = advice::model::demand::hidden_servers(&at).is_some();
+        // Surplus pages stay until their holder stops.
+        let has_surplus = at.pools().any(|pool| pool.surplus > 0);
+        let can_stay = others_could_want || is_hidden || has_surplus && name == "memory_left";
+        if again.is_none() || can_stay || decisions(&at).iter().any(waits) {
+            return Ok(());
+        }
+        at = match at.apply(&Step::Restart) {
+            Ok(after) => after,
+            Err(Blocked::OnlyAStartShows(_)) => return Ok(()),
+            Err(_) => at,
+        };
+        let steps = steps_of(&runbook::of(&at, None));
+        at = at.apply_all(&steps).unwrap_or(at);
+    }
+    let again = decisions(&at)
+        .into_iter()
+        .find(|(of, other)| *of == name && is_same(other));
+    prop_assert!(again.is_none(), "{name}: {decision:?}, then {again:?}");
+    Ok(())
+}
+
+/// Follows a lower `shared_buffers`: the segment gets smaller by as much, and the server starts
+/// with it.
+fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> TestCaseResult {
+    let buffers = machine
+        .env
+        .as_ref()
+        .map_or(0, |env| env.shared_buffers_bytes);
+    let by = match lower {
+        Lower::By(mb) => mb << 20,
+        Lower::To(mb) => {
+            prop_assert!(mb << 20 < buffers, "{decision:?} of {}", Bytes(buffers));
+            buffers - (mb << 20)
+        }
+    };
+    // Files that have to be corrected first hold the value.
+    let files = machine.env.as_ref().map(|env| &env.files);
+    prop_assume!(files.is_some_and(|files| !files.stop_a_start()));
+    let mut next = machine.next_start();
+    prop_assert!(
+        by > 0 && by < next.shared_memory_bytes,
+        "{decision:?}: {by}"
+    );
+    next.shared_memory_bytes -= by;
+    let mut followed = machine.with_next_start(next.clone());
+    if let Some(env) = &mut followed.env {
+        env.files = Files::Planned(next);
+        env.has_pending_restart = true;
+    }
+    // After the move to other pages, something else can be missing.
+    still_asks_for(name, &followed, decision, |other| match (decision, other) {
+        (
+            Decision::LowerSharedBuffers { lacks: before, .. },
+            Decision::LowerSharedBuffers { lacks, .. },
+        ) => lacks == before,
+        (
+            Decision::FreeMemory {
+                or_at_boot: before, ..
+            },
+            Decision::FreeMemory { or_at_boot, .. },
+        ) => or_at_boot == before,
+        // Memory that is missing at boot is settled; memory that is missing now remains.
+        (Decision::LowerSharedBuffers { .. }, Decision::FreeMemory { or_at_boot, .. })
+            if name == "reboot" =>
+        {
+            !or_at_boot
+        }
+        (_, other) => matches!(
+            other,
+            Decision::LowerSharedBuffers { .. } | Decision::FreeMemory { .. }
+        ),
+    })
+}
+
+pub fn more_memory_is_never_worse(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let nodes = machine.nodes().map(<[_]>::len);
+    prop_assume!(nodes == Some(1) && memory::host_ram(machine).is_some());
+    let before = verdict(machine);
+    for gb in [1, 16, 1024] {
+        let mut larger = machine.clone();
+        let more = gb * GB;
+        if let Ok(meminfo) = &mut larger.facts.meminfo {
+            meminfo.total_bytes = meminfo.total_bytes.map(|bytes| bytes + more);
+        }
+        if let Some(env) = &mut larger.env {
+            if let Ok(usage) = &mut env.host.usage {
+                usage.total = usage.total.map(|bytes| bytes + more);
+                usage.available = usage.available.map(|bytes| bytes + more);
+                usage.commit_limit = usage.commit_limit.map(|bytes| bytes + more / 10);
+            }
+            for node in env.nodes.iter_mut().flatten() {
+                node.memory.total = node.memory.total.map(|bytes| bytes + more);
+                node.memory.available = node.memory.available.map(|bytes| bytes + more);
+            }
+        }
+        let after = verdict(&larger);
+        prop_assert!(
+            after.status <= before.status,
+            "{gb} GB more: {before:?}, then {after:?}"
+        );
+    }
+    Ok(())
+}
+
+pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    let all = checks(machine);
+    let reboot = all.iter().find(|check| check.name() == "reboot");
+    let reboot = reboot.expect("a check of that name");
+    let alone = steps(&reboot.remedy);
+    prop_assert!(!alone.iter().any(Step::is_disruptive), "{alone:?}");
+    let codes = ["too_few_at_boot", "not_set_at_boot", "not_read_at_boot"];
+    prop_assume!(codes.contains(&reboot.finding.code) && !reboot.is_muted);
+    let key = |key: &str| {
+        reboot
+            .finding
+            .evidence
+            .get(key)
+            .and_then(|value| value.as_u64())
+    };
+    let (pages, size) = (key("required_pages"), key("page_size_bytes"));
+    let (pages, size) = (
+        Pages(pages.expect("pages")),
+        PageSize(size.expect("a size")),
+    );
+    let boot = machine
+        .env
+        .as_ref()
+        .and_then(|env| env.next_boot.as_ref().ok());
+    let default = machine.default_size().map_or(0, |size| size.0);
+    let words = boot.and_then(|boot| boot.words_for_pages(size.0, default, pages.0));
+    let edit = boot.and_then(|boot| boot.set_pages(size.0, default, pages.0));
+    let is_editable = edit.is_some() || words.is_some();
+    let is_limited =
+        !spec.limits.is_empty() || !spec.memory_limits.is_empty() || spec.told_limit.is_some();
+    let demands = Demands::at_boot(machine, size, &machine.next_start());
+    let missing = demands.as_ref();
+    let missing = missing.and_then(|demands| demands.missing_at_boot(machine, pages));
+    let is_committed = demands
+        .as_ref()
+        .is_some_and(|demands| demands.low_commit_limit_at_boot(machine, pages).is_some())
+        || CommitLimit::unknown(machine).is_some();
+    let fits = !is_limited && missing == Some(Bytes(0)) && !is_committed;
+    // The number of pages is that of the files.
+    let is_file_unknown = machine.env.as_ref().is_some_and(|env| match env.files {
+        Files::Unknown(_) => env.has_pending_restart,
+        _ => env.files.stop_a_start(),
+    });
+    let is_bound = machine.is_bound_to_nodes();
+    // The pools of other sizes are too large for one more.
+    let is_too_much = match &reboot.remedy {
+        Remedy::NeedsDecision(Decision::Text(text)) => text.starts_with("lower the pools"),
+        _ => false,
+    };
+    prop_assume!(is_editable && fits && !is_file_unknown && !is_bound && !is_too_much);
+    if let Some((words, _)) = words {
+        let remedy = match &reboot.remedy {
+            Remedy::As(id) => {
+                let earlier = all.iter().find(|check| check.id == *id);
+                &earlier.expect("a check of that name").remedy
+            }
+            remedy => remedy,
+        };
+        let decision = match remedy {
+            Remedy::Steps(plan) => plan.remaining.as_ref(),
+            Remedy::NeedsDecision(decision) => Some(decision),
+            Remedy::As(_) | Remedy::Nothing => None,
+        };
+        let is_too_much = match decision {
+            Some(Decision::Text(text)) => text.starts_with("lower the pools"),
+            _ => false,
+        };
+        prop_assert!(
+            is_too_much || decision == Some(&Decision::SetOnCommandLine(words)),
+            "{decision:?}"
+        );
+        return Ok(());
+    }
+    let rows = runbook::of(machine, None);
+    let line = |steps: &[Step]| {
+        let mut steps = steps.iter();
+        steps.any(|step| matches!(step, Step::SetPoolAtBoot { .. }))
+    };
+    prop_assert!(line(&steps_of(&rows)), "runbook: {:?}", reboot.remedy);
+    // An earlier check can have it.
+    let has_line = all.iter().any(|check| line(steps(&check.remedy)));
+    prop_assert!(has_line, "{:?}", reboot.remedy);
+    Ok(())
+}
+
+pub fn kernel_settings_are_kept_over_a_reboot(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let env = machine.env.as_ref();
+    let Some(boot) = env.and_then(|env| env.next_boot.as_ref().ok()) else {
+        return Ok(());
+    };
+    for step in steps_of(&runbook::of(machine, None)) {
+        if let Step::SetVm {
+            setting,
+            value,
+            edit,
+        } = step
+        {
+            prop_assert_eq!(edit, boot.set_vm(setting.name(), value));
+        }
+    }
+    Ok(())
+}
+
+pub fn remedies_refer_to_rows_that_are_shown(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let unmuted: Vec<_> = checks(machine)
+        .into_iter()
+        .filter(|check| !check.is_muted)
+        .collect();
+    let is_chosen = |id: CheckId| id.name().len().is_multiple_of(2);
+    for shown in [unmuted, diagnosis::chosen(machine, is_chosen)] {
+        for check in &shown {
+            if let Remedy::As(id) = check.remedy {
+                let other = shown.iter().find(|other| other.id == id);
+                let has_remedy =
+                    |other: &Check| !matches!(other.remedy, Remedy::As(_) | Remedy::Nothing);
+                prop_assert!(other.is_some_and(has_remedy), "{}", check.name());
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(matches!(start::outcome(machine), StartOutcome::Fails(..)));
+    prop_assume!(machine.facts.next_start().huge_pages == HugePages::On);
+    let all = checks(machine);
+    let restart = all.iter().find(|check| check.name() == "restart");
+    let restart = restart.expect("a check of that name");
+    prop_assert_eq!(restart.finding.status, Status::Critical);
+    let remedy = match &restart.remedy {
+        Remedy::As(id) => {
+            let earlier = all.iter().find(|check| check.id == *id);
+            &earlier.expect("an earlier row").remedy
+        }
+        remedy => remedy,
+    };
+    let is_help = match remedy {
+        Remedy::Steps(plan) => !plan.steps.is_empty(),
+        Remedy::NeedsDecision(Decision::Text(text)) => {
+            text.contains(" MB") || text.starts_with("find out")
+        }
+        Remedy::NeedsDecision(Decision::WouldNotStart(_)) => false,
+        Remedy::NeedsDecision(_) => true,
+        Remedy::As(_) | Remedy::Nothing => false,
+    };
+    prop_assert!(is_help, "{}: {remedy:?}", restart.finding.text);
+    Ok(())
+}
+
+/// Commands are never wrapped, and neither are long words such as paths.
+pub fn text_fits_on_a_terminal(_: &Spec, machine: &Machine) -> TestCaseResult {
+    const COLUMNS: usize = 80;
+    const LABELS: usize = 18;
+    for line in text::lines(machine) {
+        let has_long_word = line
+            .text
+            .split_whitespace()
+            .any(|word| word.chars().count() > COLUMNS - LABELS);
+        let is_exempt = line.kind == text::Kind::Command || has_long_word;
+        prop_assert!(
+            is_exempt || line.text.chars().count() <= COLUMNS,
+            "{}",
+            line.text
+        );
+    }
+    Ok(())
+}
+
+pub fn everything_can_be_rendered(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for check in checks(machine) {
+        prop_assert!(!check.finding.text.is_empty());
+        let text = render::remedy(machine, &check.remedy);
+        prop_assert_eq!(text.is_none(), check.remedy == Remedy::Nothing);
+        if let Some(text) = text {
+            prop_assert!(!text.trim().is_empty(), "{:?}", check.remedy);
+        }
+    }
+    for row in runbook::of(machine, None) {
+        prop_assert!(
+            row.command.is_some() != row.instruction.is_some(),
+            "{row:?}"
+        );
+        prop_assert!(!row.why.is_empty());
+    }
+    let _ = verdict(machine);
+    let _ = render::remedy(machine, &diagnosis::remedy(machine));
+    let _ = Forecast::of_each_pool(machine);
+    for pool in machine.pools() {
+        let _ = render::remedy(machine, &how_to_set(machine, PageSize(pool.page_bytes)));
+    }
+    Ok(())
+}
+
+/// 1,024 nodes and 10,000 processes.
+pub fn large_machines() {
+    let mut spec = Spec::usual();
+    spec.host.nodes_gb = vec![4; 1024];
+    spec.server.processes = 10_000;
+    spec.server.bound = (0..512).collect();
+    spec.pools[0].is_on_first_node = true;
+    spec.pools[0].persistent.percent = 50;
+    spec.server.is_on_huge_pages = false;
+    let machine = spec.machine().expect("a machine");
+    let start = Instant::now();
+    let count = checks(&machine).len();
+    let checked = start.elapsed();
+    let rows = runbook::of(&machine, None).len();
+    println!(
+        "{count} checks in {checked:?}, {rows} rows in {:?}",
+        start.elapsed() - checked
+    );
+}
+
+/// After the boot lines of the runbook, pools and memory in use now fit into RAM, and committed memory
+/// into the strict commit limit.
+pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let steps: Vec<_> = steps_of(&runbook::of(machine, None))
+        .into_iter()
+        .filter(|step| matches!(step, Step::SetPoolAtBoot { .. } | Step::SetVm { .. }))
+        .collect();
+    let sets_pool = |step: &Step| matches!(step, Step::SetPoolAtBoot { .. });
+    prop_assume!(steps.iter().any(sets_pool));
+    let after = machine.apply_all(&steps);
+    prop_assume!(after.is_ok());
+    let after = after.expect("assumed");
+    let default = after.default_bytes();
+    let boot = after.next_boot();
+    prop_assume!(boot.is_some());
+    let boot = boot.expect("assumed");
+    prop_assume!(
+        machine
+            .pools()
+            .all(|pool| !boot.is_unknown(pool.page_bytes, default))
+    );
+    let asked = |size: u64| Pages(boot.pages(size, default).map_or(0, |request| request.pages));
+    let then: Bytes = machine
+        .pools()
+        .map(|pool| asked(pool.page_bytes) * PageSize(pool.page_bytes))
+        .sum();
+    let (Some(ram), Some(available)) = (
+        memory::host_ram(machine),
+        machine.usage().and_then(|usage| usage.available),
+    ) else {
+        return Ok(());
+    };
+    let used = ram - Bytes(available) - memory::in_pools(machine);
+    // Small pages that become huge pages.
+    let mut moved = Bytes(0);
+    let mut moved_segments = Bytes(0);
+    if memory::segment_on_small_pages(machine) > Bytes(0)
+        && machine
+            .size_to_map(&machine.next_start_on_huge_pages())
+            .is_some()
+    {
+        moved = moved + machine.touched.least;
+        moved_segments = memory::segment_on_small_pages(machine);
+    }
+    for other in memory::other_servers(machine) {
+        let Some(segment) = other.segment.as_ref() else {
+            continue;
+        };
+        if segment
+            .page_bytes
+            .is_some_and(|bytes| bytes > machine.facts.base_page_bytes)
+        {
+            continue;
+        }
+        let name = other.pid;
+        let moves = machine.pools().any(|pool| {
+            let size = PageSize(pool.page_bytes);
+            let Some(all) = Demands::with_all(machine, size, &machine.next_start()) else {
+                return false;
+            };
+            let is_asking = all
+                .all
+                .iter()
+                .any(|demand| matches!(demand.who, demand::Who::Asking(who, _) if who.pid == name));
+            is_asking && asked(pool.page_bytes) >= all.total()
+        });
+        if moves {
+            moved = moved + Bytes(other.rss_shmem_bytes.unwrap_or(0));
+            moved_segments = moved_segments + Bytes(segment.bytes);
+        }
+    }
+    if let Some(now) = CommitLimit::of(machine)
+        && let Some(ratio) = now.ratio
+        && then > memory::in_pools(machine)
+    {
+        let usage = machine.usage();
+        let swap = Bytes(usage.and_then(|usage| usage.swap_total).unwrap_or(0));
+        // A step can raise the ratio.
+        let ratio = boot
+            .vm("overcommit_ratio")
+            .map_or(ratio, |(ratio, _)| ratio);
+        let limit = (ram - then).percent(ratio) + swap;
+        prop_assert!(
+            now.committed - moved_segments <= limit,
+            "{} committed - {moved_segments} moved > {limit}: {steps:#?}",
+            now.committed
+        );
+    }
+    prop_assert!(
+        then + used - moved <= ram,
+        "{then} in pools + {used} in use - {moved} moved > {ram}: {steps:#?}"
+    );
+    Ok(())
+}

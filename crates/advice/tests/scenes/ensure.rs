@@ -1,0 +1,205 @@
+//! Pages that `hugeinfo ensure` adds, and memory that it leaves.
+
+use advice::{
+    check::{CheckId, Status},
+    diagnosis, ensure,
+    model::{machine::Machine, step::Step},
+    render,
+};
+use host::{
+    linux::process::segment::Segment,
+    server::{facts::HugePages, instances::Instance},
+    units::{Bytes, Pages},
+};
+
+use crate::scene::*;
+
+/// A stopped server that needs a segment of this size, on a host with an empty pool.
+fn stopped(ram: u64, available: u64, segment: u64, huge_pages: HugePages) -> Machine {
+    let mut scene = Scene::healthy();
+    scene.ram(ram);
+    scene.fall_back(0);
+    scene.needs(segment);
+    scene.facts.server.huge_pages = huge_pages;
+    scene.touched(0);
+    scene.available = Some(available);
+    let machine = scene.machine();
+    machine.apply(&Step::Stop).expect("a server that runs")
+}
+
+/// Pages that are added, or the reason why none are.
+fn added(machine: &Machine) -> Result<Pages, String> {
+    let steps = ensure::steps(machine).map_err(|decision| decision.to_string())?;
+    let pages = steps.iter().find_map(|step| match step {
+        Step::SetPool { pages, .. } => Some(*pages),
+        _ => None,
+    });
+    Ok(pages.unwrap_or_default())
+}
+
+/// The commands for the next start, once the server has stopped.
+#[track_caller]
+fn commands(change: impl FnOnce(&mut Scene)) -> Vec<String> {
+    let mut scene = Scene::healthy();
+    change(&mut scene);
+    let stopped = scene
+        .machine()
+        .apply(&Step::Stop)
+        .expect("a server that runs");
+    let steps = ensure::steps(&stopped).expect("pages that can be added");
+    let commands = steps.iter().map(|step| render::command(&stopped, step));
+    commands
+        .map(|command| command.expect("a command"))
+        .collect()
+}
+
+#[test]
+fn small_hosts_keep_memory_for_the_system() {
+    let with = |segment| stopped(2 * GB, 800 * MB, segment, HugePages::On);
+    assert_eq!(added(&with(544 * MB)), Ok(Pages(272)));
+    // For other steps, two per cent of RAM would be enough.
+    assert_eq!(
+        added(&with(546 * MB)),
+        Err("free 2 MB of memory, lower shared_buffers by 2MB, or set the pool at boot: too little memory is available for the pool".to_owned())
+    );
+}
+
+#[test]
+fn servers_that_start_later_keep_their_memory() {
+    let with = |huge_pages| stopped(64 * GB, 40 * GB, 20 * GB, huge_pages);
+    let mut machine = with(HugePages::Try);
+    assert_eq!(added(&machine), Ok(Pages(10_240)));
+    ensure::count_later(&mut machine, Bytes(10 * GB));
+    assert_eq!(added(&machine), Ok(Pages(10_240)));
+    ensure::count_later(&mut machine, Bytes(10 * GB));
+    assert!(added(&machine).is_err_and(|why| why.starts_with("free ")));
+    // Without its pages, this server would be down.
+    let mut machine = with(HugePages::On);
+    ensure::count_later(&mut machine, Bytes(20 * GB));
+    assert_eq!(added(&machine), Ok(Pages(10_240)));
+}
+
+#[test]
+fn idle_pages_could_be_for_servers_that_start_later() {
+    // The pool has the pages of both servers, and leaves less RAM than the stopped one needs.
+    let stopped = stopped(64 * GB, 40 * GB, 25 * GB, HugePages::Try);
+    let with = |pages, server: Option<Instance>| {
+        let mut scene = Scene::healthy();
+        scene.ram(64 * GB);
+        scene.on_huge_pages(25 * GB, 25 * GB);
+        scene.more(pages);
+        let mut machine = scene.machine();
+        let env = machine.env.as_mut().expect("an environment");
+        let servers = env.other_servers.as_mut().expect("servers");
+        servers.extend(server);
+        machine
+    };
+    let finding = |machine: &Machine, id| {
+        let checks = diagnosis::checks(machine);
+        let check = checks.into_iter().find(|check| check.id == id);
+        check.expect("the check").finding
+    };
+    let idle = |machine: &Machine| finding(machine, CheckId::PoolSize).code;
+    assert_eq!(idle(&with(12_800, None)), "unused_pages");
+    for server in [Some(&stopped), None] {
+        let machine = with(12_800, ensure::starting_later(server));
+        let pool = finding(&machine, CheckId::PoolSize);
+        assert_eq!(pool.code, "unknown");
+        assert!(
+            pool.text
+                .ends_with("They could be meant for a server that does not run.")
+        );
+        // It does not run, so it uses no memory except its pages.
+        assert_eq!(finding(&machine, CheckId::OtherServers).code, "alone");
+        let left = finding(&machine, CheckId::MemoryLeft);
+        assert_eq!(left.status, Status::Ok, "{}", left.text);
+    }
+    // No remedy adds its pages.
+    let machine = with(0, ensure::starting_later(Some(&stopped)));
+    assert_eq!(diagnosis::verdict(&machine).status, Status::Ok);
+    let mut off = stopped.clone();
+    off.facts.server.huge_pages = HugePages::Off;
+    off.facts.planned = None;
+    assert_eq!(ensure::starting_later(Some(&off)), None);
+}
+
+#[test]
+fn users_cannot_keep_servers_of_others_down() {
+    let with = |huge_pages, segment: Option<u64>, owner, is_examined| {
+        let mut machine = stopped(64 * GB, 40 * GB, 20 * GB, huge_pages);
+        let env = machine.env.as_mut().expect("an environment");
+        let servers = env.other_servers.as_mut().expect("servers");
+        servers.push(Instance {
+            owner_uid: Some(owner),
+            segment: segment.map(|bytes| Segment {
+                bytes,
+                page_bytes: Some(4096),
+                mappings: 1,
+            }),
+            is_examined,
+            ..Instance::default()
+        });
+        ensure::distrust_other_users(&mut machine, 26);
+        added(&machine).is_ok()
+    };
+    for (huge_pages, segment, owner, expected) in [
+        (HugePages::On, None, 1000, true),
+        (HugePages::On, Some(1 << 40), 1000, true),
+        (HugePages::On, Some(1 << 40), 26, false),
+        (HugePages::On, None, 26, false),
+        (HugePages::Try, None, 1000, true),
+        (HugePages::Try, Some(1 << 40), 1000, false),
+    ] {
+        let is_enough = with(huge_pages, segment, owner, true);
+        assert_eq!(is_enough, expected, "{huge_pages:?}, {segment:?}, {owner}");
+    }
+    // A server whose memory could not be read in time.
+    assert!(!with(HugePages::Try, None, 1000, false));
+    assert!(with(HugePages::On, None, 1000, false));
+}
+
+#[test]
+fn pages_are_persistent_whatever_the_kernel_could_allocate_later() {
+    for overcommit in [0, 100, 137, 1000] {
+        let added = commands(|m| {
+            m.fall_back(400);
+            m.pool(0).overcommit = overcommit;
+        });
+        assert_eq!(added, ["sysctl -w vm.nr_hugepages=537"], "{overcommit}");
+    }
+}
+
+#[test]
+fn surplus_pages_of_others_are_not_for_the_server() {
+    for overcommit in [0, 100] {
+        let added = commands(|m| {
+            m.fall_back(100);
+            m.pool(0).free = 0;
+            m.pool(0).surplus = 100;
+            m.pool(0).overcommit = overcommit;
+        });
+        assert_eq!(added, ["sysctl -w vm.nr_hugepages=637"], "{overcommit}");
+    }
+}
+
+#[test]
+fn bound_servers_get_pages_on_their_nodes() {
+    for overcommit in [0, 5000] {
+        for huge_pages in [HugePages::Try, HugePages::On] {
+            let added = commands(|m| {
+                m.on_small_pages(8 * GB, 0);
+                m.facts.server.huge_pages = huge_pages;
+                m.pool(0).overcommit = overcommit;
+                m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+                m.bound(&[1]);
+                m.other(8 * GB, 4096, TRY);
+            });
+            let write = "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
+            assert_eq!(
+                added.last().map(String::as_str),
+                Some(write),
+                "{overcommit}, {huge_pages:?}"
+            );
+        }
+    }
+}

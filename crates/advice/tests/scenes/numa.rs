@@ -1,0 +1,341 @@
+//! NUMA nodes: the distribution of pools and segments, and servers that are bound to some nodes.
+
+use host::{
+    linux::{
+        hugepages::Pool,
+        numa::node::{Node, NodeCounters},
+    },
+    server::environment::Files,
+};
+
+use crate::{scene::*, table::*};
+
+/// Nodes with equal memory.
+fn nodes(m: &mut Scene, pages: &[u64]) {
+    let each = 64 * GB / pages.len() as u64;
+    let nodes: Vec<_> = pages.iter().map(|&pages| (pages, each)).collect();
+    m.nodes(&nodes);
+}
+
+fn of_32_gb(number: u32, total: u64, free: u64) -> Node {
+    let mut node = on_node(number, total);
+    node.memory.total = Some(32 * GB);
+    node.pools[0].counters = Some(NodeCounters {
+        total,
+        free,
+        surplus: 0,
+    });
+    node
+}
+
+fn counters(m: &mut Scene, node: usize) -> &mut NodeCounters {
+    let node = &mut m.env.nodes.as_mut().expect("nodes")[node];
+    node.pools[0].counters.as_mut().expect("counters")
+}
+
+#[test]
+fn pools() {
+    test(vec![
+        when("one of two nodes has few pages", |m| nodes(m, &[500, 37]))
+            .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
+        when("the pool is uneven and short", |m| {
+            m.fall_back(11);
+            nodes(m, &[0, 11]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 11 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when(
+            "the pool in use is surplus, and one node has most of it",
+            |m| {
+                m.ram(256 * GB);
+                m.on_huge_pages(100 * GB, 100 * GB);
+                m.nodes(&[(1393, 128 * GB), (49_807, 128 * GB)]);
+                m.pool(0).surplus = 50_663;
+                counters(m, 0).surplus = 856;
+                counters(m, 1).surplus = 49_807;
+            },
+        )
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 51200 huge pages of 2 MB; 537 are available.", &["sysctl -w vm.nr_hugepages=51200"]),
+        when("nodes differ in memory, and the middle one has the pool", |m| {
+            m.ram(112 * GB);
+            m.on_huge_pages(762 * MB, 762 * MB);
+            m.nodes(&[(0, 16 * GB), (381, 32 * GB), (0, 64 * GB)]);
+            m.waits(|next| next.shared_memory_bytes = 1073 * MB);
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 381 are available.", &["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"])
+        .runbook(&["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"]),
+        when("an uneven pool of 105 GB has few idle pages", |m| {
+            m.ram(256 * GB);
+            m.on_huge_pages(100 * GB, 100 * GB);
+            m.more(2489);
+            m.nodes(&[(48_000, 128 * GB), (5689, 128 * GB)]);
+        })
+        .status(OK, "on_huge_pages", "On 51200 huge pages of 2 MB. A restart would get them again.", &[])
+        .says("pool_size", OK, "few_idle_pages", "2489 huge pages of 2 MB (4978 MB) are idle; 51200 are needed.", &[])
+        .how_to_set(2, &[])
+        .runbook(&[]),
+        when("an uneven pool has many idle pages", |m| {
+            m.ram(128 * GB);
+            m.on_huge_pages(18_240 * 2 * MB, 18_240 * 2 * MB);
+            m.more(11_760);
+            m.nodes(&[(25_000, 64 * GB), (5000, 64 * GB)]);
+        })
+        .says("pool_size", WARNING, "unused_pages", "11760 huge pages of 2 MB (23 GB) are idle; 18240 are needed.", &["sysctl -w vm.nr_hugepages=18240"])
+        .runbook(&["sysctl -w vm.nr_hugepages=18240"]),
+    ]);
+}
+
+#[test]
+fn segments() {
+    fn on(m: &mut Scene, pages: &[u64]) {
+        m.nodes(&[(269, 32 * GB), (268, 32 * GB)]);
+        m.env.segment_nodes = Some((0..).zip(pages.iter().copied()).collect());
+    }
+    fn eight(m: &mut Scene, pages: &[u64]) {
+        m.ram(1024 * GB);
+        m.on_small_pages(200 * GB, 0);
+        m.nodes(&[(0, 128 * GB); 8]);
+        let pages = pages.iter().map(|gb| gb * GB / 4096);
+        m.env.segment_nodes = Some((0..).zip(pages).collect());
+    }
+    test(vec![
+        when("there is one node", |_| {}).says("numa_segment", OK, "one_node", "The server can use only one NUMA node.", &[]),
+        when("the segment is on one of two nodes", |m| on(m, &[0, 530]))
+            .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 1060 MB of the segment that is in use is on NUMA node 1, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
+            .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        when("the segment is on both nodes", |m| on(m, &[270, 267])).says("numa_segment", OK, "on_several_nodes", "The segment is on most NUMA nodes.", &[]),
+        when("little of the segment is in use", |m| on(m, &[25, 0])).says("numa_segment", OK, "little_in_use", "Too little of the segment is in use to judge: 50 MB.", &[]),
+        when("the nodes of the segment cannot be read", |m| {
+            on(m, &[]);
+            m.env.segment_nodes = None;
+        })
+        .says("numa_segment", UNKNOWN, "unknown", "Cannot judge numa_segment: numa_maps cannot be read for any process.", &[]),
+        when("the segment is on two of eight nodes", |m| {
+            eight(m, &[100, 98])
+        })
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 198 GB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        when("the segment is on five of eight nodes", |m| {
+            eight(m, &[40, 40, 40, 40, 40])
+        })
+        .says("numa_segment", OK, "on_several_nodes", "The segment is on most NUMA nodes.", &[]),
+        when("the segment is on huge pages of two of eight nodes", |m| {
+            m.nodes(&[(68, 8 * GB); 8]);
+            m.pool(0).total = 544;
+            m.env.segment_nodes = Some([(0, 270), (1, 267)].into());
+        })
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 1074 MB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+    ]);
+}
+
+#[test]
+fn bound_servers() {
+    test(vec![
+        when("the allowed node has too few of the free pages", |m| {
+            m.fall_back(600);
+            m.nodes(&[(500, 32 * GB), (100, 32 * GB)]);
+            m.facts.allowed_nodes =
+                host::server::facts::AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
+        })
+        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# as huge_pages"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("the pool is empty", |m| {
+            m.fall_back(0);
+            m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[1]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .how_to_set(2, &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (1), which get about 268.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("the allowed node has the pages", |m| {
+            m.fall_back(537);
+            m.nodes(&[(0, 32 * GB), (537, 32 * GB)]);
+            m.bound(&[1]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .how_to_set(2, &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("the allowed nodes lost their pages", |m| {
+            let pool = m.pool(0);
+            (pool.total, pool.free, pool.reserved) = (637, 597, 497);
+            m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
+            m.bound(&[1]);
+        })
+        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when(
+            "the pages were faulted in before the server was bound",
+            |m| {
+                let pool = m.pool(0);
+                (pool.total, pool.free, pool.reserved) = (637, 100, 0);
+                m.env.nodes = Ok(vec![of_32_gb(0, 537, 37), of_32_gb(1, 100, 63)]);
+                m.bound(&[1]);
+            },
+        )
+        .says("huge_pages", OK, "on_huge_pages", "On 537 huge pages of 2 MB.", &[]),
+        when(
+            "the server was turned off, and another server has reserved pages",
+            |m| {
+                m.ram(128 * GB);
+                m.facts.server.huge_page_size_bytes = None;
+                m.fall_back(600);
+                m.pool(0).reserved = 100;
+                m.off();
+                m.nodes(&[(200, 32 * GB), (200, 32 * GB), (200, 64 * GB)]);
+                m.bound(&[2]);
+            },
+        )
+        .says("pool_size", OK, "idle_by_configuration", "63 huge pages of 2 MB (126 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; needed: 100 for other programs.", &[])
+        .says("huge_pages", OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[]),
+        when("the allowed node is too small", |m| {
+            m.ram(128 * GB);
+            m.on_small_pages(20 * GB, 0);
+            m.nodes(&[(0, 16 * GB), (0, 112 * GB)]);
+            m.bound(&[0]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# free memory on the NUMA nodes of the server (hugeinfo_numa), let it use more nodes, or lower shared_buffers to 14539MB: 2458 huge pages of 2 MB do not fit"]),
+        when(
+            "the pool is uneven, bound to one node, and on is set",
+            |m| {
+                m.ram(128 * GB);
+                m.facts.server.huge_pages = host::server::facts::HugePages::On;
+                m.on_huge_pages(20 * GB, 20 * GB);
+                m.waits(|next| next.shared_memory_bytes = 21 * GB);
+                m.nodes(&[(5000, 64 * GB), (5240, 64 * GB)]);
+                m.env.segment_nodes = Some([(0, 5000), (1, 5240)].into());
+            },
+        )
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 10752 huge pages of 2 MB; 10240 are available.", &["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"])
+        .runbook(&["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"]),
+        when(
+            "the segment is on one node, and a larger one requires huge pages",
+            |m| {
+                m.ram(128 * GB);
+                m.on_huge_pages(18 * GB, 18 * GB);
+                m.nodes(&[(9216, 64 * GB), (0, 64 * GB)]);
+                m.env.segment_nodes = Some([(0, 9216)].into());
+                m.waits(|next| {
+                    next.huge_pages = host::server::facts::HugePages::On;
+                    next.shared_memory_bytes = 20 * GB;
+                });
+            },
+        )
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 18 GB of the segment that is in use is on NUMA node 0, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
+        .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart", "sysctl -w vm.nr_hugepages=10240", "sed -i 's/^vm\\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"]),
+        when("nodes get too few pages at boot", |m| {
+            m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[0]);
+        })
+        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (0), which get about 268.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when(
+            "both servers of two nodes have used all of their pages",
+            |m| {
+                *m.pool(0) = Pool {
+                    total: 1074,
+                    free: 0,
+                    reserved: 0,
+                    ..m.pool(0).clone()
+                };
+                m.env.nodes = Ok(vec![of_32_gb(0, 537, 0), of_32_gb(1, 537, 0)]);
+                m.bound(&[1]);
+            },
+        )
+        .says("restart", OK, "fits", "A restart would get them again.", &[]),
+        when("pending settings need more pages on two allowed nodes", |m| {
+            m.ram(128 * GB);
+            m.on_huge_pages(475 * 2 * MB, 157 * 2 * MB);
+            m.nodes(&[(77, 32 * GB), (398, 32 * GB), (0, 64 * GB)]);
+            m.bound(&[0, 1]);
+            m.waits(|next| next.shared_memory_bytes = 789 * 2 * MB);
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 475 are available.", &["echo 236 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "echo 553 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .runbook(&["echo 236 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "echo 553 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("the server was turned off, and the 512 MB pages of its node are reserved", |m| {
+            m.ram(256 * GB);
+            m.facts.base_page_bytes = 65_536;
+            m.fall_back(0);
+            m.off();
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.facts.segment.as_mut().expect("a segment").page_bytes = Some(65_536);
+            m.facts.meminfo.as_mut().expect("meminfo").default_huge_page_bytes = Some(512 * MB);
+            m.facts.pools = Ok(vec![Pool {
+                page_bytes: 512 * MB,
+                total: 118,
+                free: 118,
+                reserved: 118,
+                surplus: 0,
+                overcommit: 0,
+                demote_bytes: None,
+            }]);
+            m.nodes(&[(0, 64 * GB), (0, 64 * GB), (118, 128 * GB)]);
+            for node in m.env.nodes.as_mut().expect("nodes") {
+                node.pools[0].page_bytes = 512 * MB;
+            }
+            m.bound(&[2]);
+        })
+        .status(OK, "turned_off", "On 64 kB pages: huge_pages = off.", &[])
+        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
+        .runbook(&[]),
+        when("a pool was lowered under a bound server", |m| {
+            m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
+            m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[0]);
+            m.pool(0).surplus = 500;
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .runbook(&["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("a pool was lowered, and pending settings of a bound server need more pages", |m| {
+            m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
+            m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[0]);
+            m.pool(0).surplus = 500;
+            m.waits(|next| next.shared_memory_bytes = 900 * 2 * MB);
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .runbook(&["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("nodes have too few pages, and the files would keep the server from starting", |m| {
+            let pool = m.pool(0);
+            (pool.total, pool.free, pool.reserved) = (637, 597, 497);
+            m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
+            m.bound(&[1]);
+            m.env.files = Files::Refused("syntax error".to_owned());
+        })
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
+        when("another server has pages on the other node", |m| {
+            m.on_huge_pages(1074 * MB, 300 * MB);
+            m.asked(900);
+            m.pool(0).total = 1000;
+            m.pool(0).reserved += 463;
+            m.pool(0).free += 463;
+            m.nodes(&[(537, 32 * GB), (463, 32 * GB)]);
+            m.bound(&[0]);
+            m.other(926 * MB, 2 * MB, TRY);
+        })
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 900 huge pages of 2 MB at boot; needed: 1000 = 537 for this server + 463 for the server on port 5433.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("the boot sets more pages than are in use now", |m| {
+            m.on_huge_pages(1074 * MB, 300 * MB);
+            m.nodes(&[(537, 32 * GB), (463, 32 * GB)]);
+            m.pool(0).total = 1000;
+            m.pool(0).free += 463;
+            m.asked(1000);
+            m.bound(&[0]);
+        })
+        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 1000 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (0), which get about 500.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("another server asks for pages, and lives on the other node", |m| {
+            m.on_small_pages(8 * GB, 0);
+            m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[1]);
+            m.other(8 * GB, 4096, TRY);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"])
+        .how_to_set(2, &["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .runbook(&["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes", "# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"]),
+        when("the own node has no memory for another server that asks", |m| {
+            m.on_small_pages(12 * GB, 0);
+            m.touched(GB);
+            m.available = Some(60 * GB);
+            m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[1]);
+            m.other(20 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 6144 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 6144 huge pages of 2 MB for NUMA node 1 and 10240 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+    ]);
+}

@@ -1,0 +1,421 @@
+//! Settings: where they are changed, pending ones, muted checks and planned configurations.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use advice::{
+    diagnosis,
+    model::{machine::Machine, step::Pending},
+    planned::{Planned, PlannedSetting},
+    runbook,
+};
+use host::server::{
+    environment::Files,
+    facts::{HugePages, Server, SharedMemoryType},
+    setting::{FileLine, Setting, SettingSource},
+    wish::Wish,
+};
+
+use crate::{scene::*, table::*};
+
+fn sysv(m: &mut Scene, source: SettingSource, allows_alter_system: bool) {
+    m.fall_back(537);
+    m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
+    let value = "sysv".to_owned();
+    m.env.settings = BTreeMap::from([("shared_memory_type", Setting { value, source })]);
+    m.env.allows_alter_system = allows_alter_system;
+}
+
+fn line() -> SettingSource {
+    SettingSource::File(Some(FileLine {
+        path: PathBuf::from("/etc/postgresql/17/main/postgresql.conf"),
+        line: 42,
+    }))
+}
+
+#[test]
+fn places() {
+    test(vec![
+        when("the command line sets it", |m| {
+            sysv(m, SettingSource::CommandLine, true)
+        })
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)", "# restart PostgreSQL (ends all sessions)"]),
+        when("a file sets it", |m| sysv(m, line(), true)).says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["ALTER SYSTEM SET shared_memory_type = 'mmap';", "-- restart PostgreSQL (ends all sessions)"]),
+        when("a file sets it, and ALTER SYSTEM is not allowed", |m| {
+            sysv(m, line(), false)
+        })
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# in /etc/postgresql/17/main/postgresql.conf: shared_memory_type = 'mmap'", "# restart PostgreSQL (ends all sessions)"]),
+        when("ALTER SYSTEM set it, and is not allowed", |m| {
+            sysv(m, SettingSource::AutoConf, false);
+        })
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# in the configuration file: shared_memory_type = 'mmap'", "# restart PostgreSQL (ends all sessions)"]),
+        when("sysv is set, and there is no pool", |m| {
+            sysv(m, line(), true);
+            m.fall_back(0);
+        })
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+        .runbook(&["ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when(
+            "the kernel does not have the size, and there is a pool",
+            |m| {
+                m.fall_back(537);
+                m.facts.server.huge_page_size_bytes = Some(16 * MB);
+            },
+        )
+        .says("huge_pages", WARNING, "no_such_size", "On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["ALTER SYSTEM SET huge_page_size = 0;", "-- restart PostgreSQL (ends all sessions)"])
+        .runbook(&["ALTER SYSTEM SET huge_page_size = 0;", "# restart PostgreSQL (ends all sessions)"]),
+        when(
+            "the kernel has no such size, and huge_pages = on is set",
+            |m| {
+                m.facts.server.huge_pages = HugePages::On;
+                m.waits(|next| next.huge_page_size_bytes = Some(16 * MB));
+            },
+        )
+        .says("huge_page_size", CRITICAL, "no_such_size", "huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["# as restart"])
+        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB. Settings are pending a restart.", &["ALTER SYSTEM SET huge_page_size = 0;"]),
+        when(
+            "the kernel has no such size, and the server is turned off",
+            |m| {
+                m.fall_back(0);
+                m.asked(0);
+                m.facts.server.huge_page_size_bytes = Some(16 * MB);
+                m.off();
+            },
+        )
+        .says("huge_page_size", OK, "no_such_size", "huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &[]),
+        when("the kernel has neither of the powers of two", |m| {
+            m.fall_back(537);
+            m.facts.server.huge_page_size_bytes = Some(3 * MB);
+        })
+        .says("huge_page_size", WARNING, "no_such_size", "huge_page_size asks for 3 MB pages; the kernel has 2 MB, 1 GB.", &["# as huge_pages"]),
+    ]);
+}
+
+#[test]
+fn pending() {
+    test(vec![
+        when("nothing is pending", |_| {}).says("pending_settings", OK, "nothing_pending", "No pending setting changes the number or size of huge pages.", &[]),
+        when("settings that need more pages are pending", |m| {
+            m.waits(|next| next.shared_memory_bytes = 2120 * MB);
+        })
+        .status(WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available. Settings are pending a restart.", &["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"])
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.", &["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"])
+        .says("pending_settings", WARNING, "would_lose_at_restart", "Settings are pending a restart (shared_buffers). A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.", &["# as restart"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 1060 are needed.", &["# as restart"])
+        .how_to_set(2, &["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"])
+        .runbook(&["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"]),
+        when("settings that need fewer pages are pending", |m| {
+            m.waits(|next| next.shared_memory_bytes = 100 * MB);
+        })
+        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again. Settings are pending a restart.", &[])
+        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
+        .how_to_set(2, &[])
+        .runbook(&[]),
+        when("the files are refused", |m| {
+            m.env.files = Files::Refused("syntax error".to_owned())
+        })
+        .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
+        .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
+        .says("restart", OK, "fits", "A restart would get huge pages, but the configuration files prevent the start: see pending_settings.", &[])
+        .runbook(&["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
+        when("pending settings are hidden", |m| {
+            m.fall_back(0);
+            m.env.has_pending_restart = true;
+            m.env.files = Files::Unknown("only superusers can".to_owned());
+        })
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. Settings are pending a restart, and the pages that they need are unknown.", &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
+        .says("pending_settings", UNKNOWN, "unknown", "Cannot judge pending_settings: only superusers can.", &[])
+        .how_to_set(2, &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
+        .runbook(&["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"]),
+    ]);
+}
+
+#[test]
+fn muted() {
+    test(vec![
+        when(
+            "huge_pages is muted for a server that was turned off",
+            |m| {
+                m.fall_back(0);
+                m.off();
+                m.muted = "huge_pages, pool_filled";
+            },
+        )
+        .status(OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[])
+        .runbook(&[]),
+        when("huge_pages is muted for a server that fell back", |m| {
+            m.fall_back(0);
+            m.muted = "huge_pages";
+        })
+        .status(WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537"])
+        // A row that is not muted refers to no muted row.
+        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# as restart"]),
+        when("other checks are muted", |m| {
+            m.fall_back(0);
+            m.muted = "swap, major_faults";
+        })
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("everything about the server is muted", |m| {
+            m.lowered(100);
+            m.muted = "cgroup_fault_limit, huge_pages, restart, pool_size";
+        })
+        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. Muted: restart (warning): A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.", &[]),
+        when("a healthy check is muted", |m| m.muted = "huge_pages").status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
+        when("the OOM score is not set", |m| m.oom_scores(0, 0)).runbook(&["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        when("the OOM score is not set, and the check is muted", |m| {
+            m.oom_scores(0, 0);
+            m.muted = "oom_protection";
+        })
+        .runbook(&[]),
+    ]);
+}
+
+/// For small pages, facts are not enough: an environment is also needed.
+#[test]
+fn facts_are_enough_on_huge_pages() {
+    fn turned_off(m: &mut Scene) {
+        m.fall_back(0);
+        m.off();
+    }
+    for (change, muted, is_healthy) in [
+        ((|_| {}) as fn(&mut Scene), "", true),
+        (|m| m.lowered(100), "", false),
+        (|m| m.lowered(100), "restart", false),
+        (|m| m.fall_back(537), "huge_pages", false),
+        (turned_off, "", false),
+        (turned_off, "restart", false),
+    ] {
+        let mut scene = Scene::healthy();
+        change(&mut scene);
+        scene.muted = muted;
+        let machine = scene.machine();
+        let machine = Machine {
+            muted: machine.muted.clone(),
+            ..Machine::new(machine.facts, None)
+        };
+        assert_eq!(
+            diagnosis::is_healthy_by_facts(&machine),
+            is_healthy,
+            "{muted}"
+        );
+    }
+}
+
+/// Settings that take effect at the next start.
+fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(name, value, next)| PlannedSetting {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+            source: SettingSource::Default,
+            pending: Pending::Restart,
+            next: next.clone().map_err(str::to_owned),
+        })
+        .collect();
+    let last = settings.last().expect("a setting");
+    Planned {
+        next: last.next.clone().expect("a start"),
+        pending: Pending::Nothing,
+        names: settings
+            .iter()
+            .map(|setting| setting.name.clone())
+            .collect(),
+        settings,
+    }
+}
+
+fn commands(machine: &Machine, plan: &Planned) -> Vec<String> {
+    let rows = runbook::of(machine, Some(plan)).into_iter();
+    rows.map(|row| match (row.command, row.instruction) {
+        (Some(command), _) => command,
+        (None, instruction) => format!("# {}", instruction.unwrap_or_default()),
+    })
+    .collect()
+}
+
+fn machine(change: fn(&mut Scene)) -> Machine {
+    let mut scene = Scene::healthy();
+    change(&mut scene);
+    scene.machine()
+}
+
+fn with(machine: &Machine, bytes: u64, huge_pages: HugePages) -> Server {
+    Server {
+        shared_memory_bytes: bytes,
+        huge_pages,
+        ..machine.facts.server.clone()
+    }
+}
+
+const RESTART: &str = "# restart PostgreSQL (ends all sessions)";
+const BOOT_1050: &str =
+    r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1050/' /etc/sysctl.d/hugepages.conf";
+
+#[test]
+fn planned_settings_are_changed_in_their_order() {
+    let machine = machine(|_| {});
+    let next = |bytes| with(&machine, bytes, HugePages::Try);
+    let larger = plan(&[
+        ("superuser_reserved_connections", "90", Err("too many")),
+        ("max_connections", "200", Ok(next(1100 * MB))),
+        ("shared_buffers", "it's 2GB", Ok(next(2100 * MB))),
+    ]);
+    assert_eq!(
+        commands(&machine, &larger),
+        [
+            "ALTER SYSTEM SET superuser_reserved_connections = 90;",
+            "ALTER SYSTEM SET max_connections = 200;",
+            "ALTER SYSTEM SET shared_buffers = 'it''s 2GB';",
+            "sysctl -w vm.nr_hugepages=1050",
+            BOOT_1050,
+            RESTART,
+        ]
+    );
+    let octal = plan(&[
+        ("max_connections", "0100", Ok(next(1073 * MB))),
+        ("max_wal_senders", " 0\n", Ok(next(1073 * MB))),
+    ]);
+    assert_eq!(
+        commands(&machine, &octal),
+        [
+            "ALTER SYSTEM SET max_connections = '0100';",
+            "ALTER SYSTEM SET max_wal_senders = 0;",
+            RESTART,
+        ]
+    );
+}
+
+#[test]
+fn a_plan_keeps_the_decision_about_pages_for_other_servers() {
+    let machine = machine(|m| {
+        m.more(4096);
+        m.other(8 * GB, 4096, TRY);
+        m.other(MB, 4096, Wish::Unknown).segment = None;
+    });
+    let next = with(&machine, 4633 * 2 * MB, HugePages::Try);
+    let larger = plan(&[("shared_buffers", "9GB", Ok(next))]);
+    assert_eq!(
+        commands(&machine, &larger),
+        [
+            "ALTER SYSTEM SET shared_buffers = '9GB';",
+            r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf",
+            RESTART,
+            "# on the host, allocate 8729 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read",
+        ]
+    );
+}
+
+#[test]
+fn planned_settings_are_changed_where_they_come_from() {
+    let mut machine = machine(|_| {});
+    let next = with(&machine, 2100 * MB, HugePages::Try);
+    let mut larger = plan(&[("shared_buffers", "2GB", Ok(next))]);
+    larger.settings[0].source = SettingSource::CommandLine;
+    assert_eq!(
+        commands(&machine, &larger)[0],
+        "# set shared_buffers = '2GB' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)"
+    );
+    if let Some(env) = &mut machine.env {
+        env.allows_alter_system = false;
+    }
+    larger.settings[0].source = line();
+    assert_eq!(
+        commands(&machine, &larger)[0],
+        "# in /etc/postgresql/17/main/postgresql.conf: shared_buffers = '2GB'"
+    );
+}
+
+#[test]
+fn settings_that_are_in_the_files_are_not_changed_again() {
+    let machine = machine(|_| {});
+    let has = |pending| Planned {
+        names: vec!["shared_buffers".to_owned()],
+        settings: Vec::new(),
+        pending,
+        next: machine.facts.server.clone(),
+    };
+    assert!(commands(&machine, &has(Pending::Nothing)).is_empty());
+    assert_eq!(
+        commands(&machine, &has(Pending::Reload)),
+        ["SELECT pg_reload_conf();"]
+    );
+    assert_eq!(commands(&machine, &has(Pending::Restart)), [RESTART]);
+    let next = machine.facts.server.clone();
+    let mut workers = plan(&[("io_workers", "5", Ok(next))]);
+    workers.settings[0].pending = Pending::Reload;
+    assert_eq!(
+        commands(&machine, &workers),
+        [
+            "ALTER SYSTEM SET io_workers = 5;",
+            "SELECT pg_reload_conf();"
+        ]
+    );
+}
+
+#[test]
+fn plan_to_turn_huge_pages_off_is_followed() {
+    let machine = machine(|_| {});
+    let next = with(&machine, 1073 * MB, HugePages::Off);
+    let off = plan(&[("huge_pages", "off", Ok(next))]);
+    assert_eq!(
+        commands(&machine, &off),
+        ["ALTER SYSTEM SET huge_pages = 'off';", RESTART]
+    );
+}
+
+#[test]
+fn plan_with_huge_pages_on_has_a_check_before_the_restart() {
+    let machine = machine(|_| {});
+    let insists = plan(&[
+        (
+            "shared_buffers",
+            "2GB",
+            Ok(with(&machine, 2100 * MB, HugePages::Try)),
+        ),
+        (
+            "huge_pages",
+            "on",
+            Ok(with(&machine, 2100 * MB, HugePages::On)),
+        ),
+    ]);
+    let rows = runbook::of(&machine, Some(&insists));
+    let restart = rows.last().expect("a step");
+    let check = "if the pool has fewer than 1050 pages of 2 MB, do not restart: huge_pages = on";
+    assert!(restart.why.ends_with(check), "{}", restart.why);
+}
+
+#[test]
+fn plan_that_is_too_large_is_a_decision() {
+    let machine = machine(|_| {});
+    for (bytes, huge_pages, decision) in [
+        (
+            62 * GB,
+            HugePages::Try,
+            "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM",
+        ),
+        (
+            70 * GB,
+            HugePages::Off,
+            "# lower shared_buffers by 7218MB, or add 7218 MB of memory: RAM outside of the pools is smaller than the segments on small pages",
+        ),
+    ] {
+        let next = with(&machine, bytes, huge_pages);
+        let larger = plan(&[("shared_buffers", "60GB", Ok(next))]);
+        assert_eq!(commands(&machine, &larger), [decision]);
+    }
+}
+
+#[test]
+fn plan_that_corrects_refused_files_is_followed() {
+    let machine = machine(|m| {
+        m.fall_back(537);
+        m.env.files = Files::Refused("invalid value".to_owned());
+    });
+    let next = machine.facts.server.clone();
+    let enough = plan(&[("max_connections", "100", Ok(next))]);
+    assert_eq!(
+        commands(&machine, &enough),
+        ["ALTER SYSTEM SET max_connections = 100;", RESTART]
+    );
+}

@@ -1,0 +1,15 @@
+//! Reads what is true. [`linux`] has the readers of kernel files and does not depend on PostgreSQL;
+//! [`server`] collects facts about one PostgreSQL server and its machine. [`escape`] and [`shell`]
+//! write untrusted names into texts and commands; [`units`] has the types of quantities.
+//! What follows from the facts is the crate `advice`.
+
+#![deny(unsafe_code)]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this reads /proc and /sys of Linux; it cannot be built for another system");
+
+pub mod escape;
+pub mod linux;
+pub mod server;
+pub mod shell;
+pub mod units;

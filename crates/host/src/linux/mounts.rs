@@ -1,0 +1,366 @@
+//! `/proc/self/mountinfo`: the mounts of this process (fs/proc_namespace.c `show_mountinfo`).
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, BufRead, BufReader},
+    ops::ControlFlow,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::linux::{
+    error::{ParseError, ReadError},
+    root::Root,
+    text::{LineReader, parse_number, split_once, words},
+};
+
+const PATH: &str = "proc/self/mountinfo";
+
+/// Number of files that a [`Watch`] keeps open.
+pub const WATCHED: usize = 2;
+
+/// Detects changes to the mounts of this process and of process 1 (fs/proc_namespace.c
+/// `mounts_poll`).
+#[derive(Debug)]
+pub struct Watch([File; WATCHED]);
+
+impl Watch {
+    /// Starts watching. Errors: absent if a list of mounts cannot be opened.
+    pub fn start(root: &Root) -> Result<Self, ReadError> {
+        Ok(Self([root.open(PATH)?, root.open("proc/1/mountinfo")?]))
+    }
+
+    /// True if a mount was added, removed or changed since the start or the previous call.
+    pub fn has_changed(&self) -> bool {
+        let mut files = self
+            .0
+            .each_ref()
+            .map(|file| PollFd::new(file, PollFlags::PRI));
+        let changed = PollFlags::PRI | PollFlags::ERR;
+        match poll(&mut files, Some(&Timespec::default())) {
+            Ok(_) => files.iter().any(|file| file.revents().intersects(changed)),
+            Err(_) => true,
+        }
+    }
+}
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Device number of the file system, as `MAJOR:MINOR`.
+    pub device: Vec<u8>,
+    /// Directory of the file system that is mounted.
+    pub root: PathBuf,
+    /// Mount point.
+    pub point: PathBuf,
+    /// True if the mount or the file system is read-only.
+    pub is_read_only: bool,
+    /// The type of the file system.
+    filesystem: Vec<u8>,
+    /// The options of the file system, separated by commas.
+    options: Vec<u8>,
+}
+
+impl Mount {
+    /// True if the file system has this option.
+    pub(crate) fn has_option(&self, name: &str) -> bool {
+        self.options().any(|option| option == name.as_bytes())
+    }
+
+    /// The value of option `NAME=VALUE`.
+    pub fn option(&self, name: &str) -> Option<&[u8]> {
+        self.options()
+            .filter_map(|option| split_once(option, b'='))
+            .find_map(|(key, value)| (key == name.as_bytes()).then_some(value))
+    }
+
+    /// True if files can be written and survive a reboot.
+    pub(crate) fn is_kept(&self) -> bool {
+        let is_memory = matches!(&*self.filesystem, b"tmpfs" | b"ramfs" | b"rootfs");
+        !is_memory && !self.is_read_only
+    }
+
+    fn options(&self) -> impl Iterator<Item = &[u8]> {
+        self.options.split(|&b| b == b',')
+    }
+}
+
+/// The file system types that callers of [`each`] look for.
+const OF_INTEREST: [&[u8]; 4] = [b"cgroup", b"cgroup2", b"hugetlbfs", b"proc"];
+
+/// Calls `look` for each mount of a file system type, until it breaks.
+pub fn each(
+    root: &Root,
+    filesystem: &str,
+    look: impl FnMut(Mount) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    debug_assert!(OF_INTEREST.contains(&filesystem.as_bytes()));
+    match root.steady() {
+        Some(steady) => parse(&steady.mounts[..], filesystem, look),
+        // The kernel generates the text as it is read, so stopping early saves the rest.
+        None => parse(open(root)?, filesystem, look),
+    }
+    .map_err(|error| error.in_file(root.path(PATH)))
+}
+
+/// Reads the lines of these file system types.
+pub(crate) fn of_interest(root: &Root) -> Result<Vec<u8>, ReadError> {
+    let failed = |error| ReadError::from_io(root.path(PATH), error);
+    let mut lines = LineReader::new(open(root)?);
+    let mut kept = Vec::new();
+    while let Some((_, line)) = lines.next().map_err(failed)? {
+        if split_line(line).is_some_and(|(_, filesystem, _)| OF_INTEREST.contains(&filesystem)) {
+            kept.try_reserve(line.len() + 1)?;
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+        }
+    }
+    Ok(kept)
+}
+
+fn open(root: &Root) -> Result<BufReader<File>, ReadError> {
+    Ok(BufReader::with_capacity(4096, root.open(PATH)?))
+}
+
+/// Splits a line into the text before the file system type, the type, and the text after it.
+fn split_line(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let at = line.windows(3).position(|window| window == b" - ")?;
+    let (filesystem, after) = split_once(&line[at + 3..], b' ')?;
+    Some((&line[..at], filesystem, after))
+}
+
+/// Calls `look` for all mounts in such a file.
+pub(crate) fn all(root: &Root, path: &str, mut look: impl FnMut(Mount)) -> Result<(), ReadError> {
+    let file = BufReader::with_capacity(4096, root.open(path)?);
+    let every = |_: &[u8]| true;
+    parse_those(file, every, |mount| {
+        look(mount);
+        ControlFlow::Continue(())
+    })
+    .map_err(|error| error.in_file(root.path(path)))
+}
+
+/// The error for a mount that does not exist.
+pub(crate) fn missing(root: &Root) -> ReadError {
+    ReadError::missing(root.path(PATH))
+}
+
+/// Parses lines such as `36 35 0:31 /below /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2
+/// rw,nsdelegate`, where `/below` is the mounted directory of the file system.
+///
+/// Errors: a line of that file system type that cannot be parsed.
+pub fn parse(
+    text: impl BufRead,
+    filesystem: &str,
+    look: impl FnMut(Mount) -> ControlFlow<()>,
+) -> Result<(), ParseError> {
+    parse_those(text, |of| of == filesystem.as_bytes(), look)
+}
+
+/// Calls `look` with the ID, the file system type and the options of each mount. Lines that cannot
+/// be parsed are skipped.
+pub(crate) fn each_type(
+    text: impl BufRead,
+    mut look: impl FnMut(u64, &[u8], &[u8]),
+) -> io::Result<()> {
+    let mut lines = LineReader::new(text);
+    while let Some((_, line)) = lines.next()? {
+        if let Some((before, filesystem, after)) = split_line(line)
+            && let Some(id) = words(before).next().and_then(parse_number)
+        {
+            look(id, filesystem, words(after).last().unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+fn parse_those(
+    text: impl BufRead,
+    is_wanted: impl Fn(&[u8]) -> bool,
+    mut look: impl FnMut(Mount) -> ControlFlow<()>,
+) -> Result<(), ParseError> {
+    let mut lines = LineReader::new(text);
+    while let Some((number, line)) = lines.next()? {
+        // A host can have thousands of mounts. Only those of interest are parsed.
+        let Some((before, filesystem, after)) = split_line(line) else {
+            continue;
+        };
+        if !is_wanted(filesystem) {
+            continue;
+        }
+        let mount = parse_mount(before, filesystem, after).ok_or(ParseError::Malformed {
+            line: number,
+            problem: "a mount was expected",
+        })?;
+        if look(mount).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Parses the fields before and after the file system type.
+fn parse_mount(before: &[u8], filesystem: &[u8], after: &[u8]) -> Option<Mount> {
+    let mut words = words(before);
+    let (id, parent) = (words.next()?, words.next()?);
+    parse_number(id).and(parse_number(parent))?;
+    let device = words.next()?;
+    split_once(device, b':')?;
+    let (root, point) = (words.next()?, words.next()?);
+    // Mount options come first. The options of the file system, after its type, apply as well.
+    let of_mount = words.next()?;
+    // The source can be empty, but the blank after it is always there.
+    let (_, options) = split_once(after, b' ')?;
+    Some(Mount {
+        device: device.to_vec(),
+        filesystem: filesystem.to_vec(),
+        root: unescape(root),
+        point: unescape(point),
+        is_read_only: [of_mount, options].iter().any(|options| {
+            let mut options = options.split(|&b| b == b',');
+            options.any(|option| option == b"ro")
+        }),
+        options: options.to_vec(),
+    })
+}
+
+/// Replaces escapes such as `\040`, a blank (fs/proc_namespace.c `mangle`).
+fn unescape(field: &[u8]) -> PathBuf {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, tail)) = rest.split_first() {
+        let octal = tail.first_chunk::<3>().filter(|_| byte == b'\\');
+        let code = octal
+            .and_then(|digits| str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        plain.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &tail[3..] } else { tail };
+    }
+    PathBuf::from(OsStr::from_bytes(&plain))
+}
+
+/// A hugetlbfs mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hugetlbfs {
+    /// Mount point.
+    pub point: PathBuf,
+    /// `pagesize` in bytes. `None`: not reported.
+    pub page_bytes: Option<u64>,
+    /// `size` in bytes: the limit on its files. `None`: no limit.
+    pub size_bytes: Option<u64>,
+    /// `min_size` in bytes, which is reserved. `None`: nothing.
+    pub min_size_bytes: Option<u64>,
+}
+
+/// Reads the mounts of hugetlbfs (fs/hugetlbfs/inode.c `hugetlbfs_show_options`). A file system
+/// with several mount points is listed for each.
+pub fn hugetlbfs(root: &Root) -> Result<Vec<Hugetlbfs>, ReadError> {
+    let mut all = Vec::new();
+    each(root, "hugetlbfs", |mount| {
+        all.push(Hugetlbfs::of(mount));
+        ControlFlow::Continue(())
+    })?;
+    Ok(all)
+}
+
+impl Hugetlbfs {
+    /// Bytes that its files use. The kernel counts them only if the size is limited
+    /// (`hugetlbfs_statfs`). `None`: unknown.
+    pub fn used_bytes(&self, root: &Root) -> Option<u64> {
+        self.size_bytes?;
+        let room = rustix::fs::statfs(root.path(&self.point)).ok()?;
+        let block = u64::try_from(room.f_bsize).ok()?;
+        // Another mount can cover it.
+        let is_own = self.page_bytes.is_none_or(|page_bytes| page_bytes == block);
+        let blocks = room.f_blocks.checked_sub(room.f_bfree)?;
+        blocks.checked_mul(block).filter(|_| is_own)
+    }
+
+    /// Parses the options of a mount.
+    pub fn of(mount: Mount) -> Self {
+        let bytes = |name| mount.option(name).and_then(parse_bytes);
+        Self {
+            page_bytes: bytes("pagesize"),
+            size_bytes: bytes("size"),
+            min_size_bytes: bytes("min_size"),
+            point: mount.point,
+        }
+    }
+}
+
+/// `2M`, `64K`, `1024M`, or a number of bytes.
+fn parse_bytes(text: &[u8]) -> Option<u64> {
+    let (digits, factor) = match text {
+        [digits @ .., b'K'] => (digits, 1 << 10),
+        [digits @ .., b'M'] => (digits, 1 << 20),
+        [digits @ .., b'G'] => (digits, 1 << 30),
+        digits => (digits, 1),
+    };
+    parse_number(digits)?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn mount_points_are_unescaped() {
+        for (field, path) in [
+            (&br"/sys/fs/c\040group\134x"[..], r"/sys/fs/c group\x"),
+            (br"/odd\04", r"/odd\04"),
+            (br"/odd\999", r"/odd\999"),
+        ] {
+            assert_eq!(unescape(field), Path::new(path));
+        }
+    }
+
+    #[test]
+    fn files_on_huge_pages() {
+        let text = b"\
+            25 30 0:23 / /sys rw - sysfs sysfs rw\n\
+            40 30 0:36 / /dev/hugepages rw,nosuid shared:17 - hugetlbfs hugetlbfs rw,gid=5,pagesize=2M\n\
+            41 30 0:37 / /mnt/\xff\\040x rw - hugetlbfs none rw,pagesize=1024M,size=4294967296,min_size=1073741824\n";
+        let mut all = Vec::new();
+        parse(&text[..], "hugetlbfs", |mount| {
+            all.push(Hugetlbfs::of(mount));
+            ControlFlow::Continue(())
+        })
+        .expect("mounts");
+        let first = Hugetlbfs {
+            point: PathBuf::from("/dev/hugepages"),
+            page_bytes: Some(2 << 20),
+            size_bytes: None,
+            min_size_bytes: None,
+        };
+        let second = Hugetlbfs {
+            point: PathBuf::from(OsStr::from_bytes(b"/mnt/\xff x")),
+            page_bytes: Some(1 << 30),
+            size_bytes: Some(4 << 30),
+            min_size_bytes: Some(1 << 30),
+        };
+        assert_eq!(all, [first, second]);
+    }
+
+    #[test]
+    fn truncated_line_is_an_error_with_its_number() {
+        let line = "40 30 0:36 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+        let read = |line: &str| {
+            let text = format!("1 2 x\n{line}\n");
+            parse(text.as_bytes(), "cgroup2", |_| ControlFlow::Break(()))
+        };
+        assert!(read(line).is_ok());
+        for cut in ["40 30 0:36 / /sys/fs/cgroup rw", "40 30 0:36"] {
+            let error =
+                read(&line.replace("40 30 0:36 / /sys/fs/cgroup rw", &cut[..cut.len() - 3]));
+            assert!(
+                matches!(error, Err(ParseError::Malformed { line: 2, .. })),
+                "{cut}"
+            );
+        }
+    }
+}

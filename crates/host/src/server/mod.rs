@@ -1,0 +1,24 @@
+//! Facts about one PostgreSQL server and its machine. Unknown facts are absent, never a default.
+
+pub mod change_time;
+pub mod connection;
+pub mod dynamic_shared_memory;
+pub mod environment;
+pub mod facts;
+pub mod failed_start;
+pub mod footprint;
+pub mod holders;
+pub mod host;
+pub mod instances;
+pub mod largest_buffers;
+pub mod mapping_kind;
+pub mod patroni;
+pub mod pod_limits;
+pub mod postmaster_arguments;
+pub mod postmaster_pid;
+pub mod rights;
+pub mod scratch_data;
+pub mod setting;
+pub mod sources;
+pub mod visibility;
+pub mod wish;

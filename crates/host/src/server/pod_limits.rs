@@ -1,0 +1,104 @@
+//! Limits of the pod on huge pages, from environment variables of the container.
+//!
+//! Kubernetes limits a pod in a cgroup above those of its containers, which is not visible inside
+//! the container (kubernetes issue 85938). The downward API can set an environment variable to the
+//! limit: `resourceFieldRef: limits.hugepages-2Mi`, a number of bytes.
+
+use std::ffi::{OsStr, OsString};
+
+use crate::{
+    escape,
+    linux::{
+        cgroup::{Group, Limits},
+        text::parse_number,
+    },
+};
+
+use crate::server::facts::{Facts, MisreadLimit};
+
+/// Maximum number of characters shown, longer than any valid number of bytes.
+const LONGEST_SHOWN: usize = 40;
+
+impl Facts {
+    /// Adds the limits in the environment, as cgroups above all others. An empty variable is
+    /// ignored.
+    #[must_use]
+    pub fn with_pod_limits(mut self, environment: impl Fn(&str) -> Option<OsString>) -> Self {
+        let Ok(hugetlb) = &mut self.hugetlb else {
+            return self;
+        };
+        for pool in self.pools.iter().flatten() {
+            let page_bytes = pool.page_bytes;
+            let variable = variable(page_bytes);
+            let Some(value) = environment(&variable).filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            // Kubernetes limits are multiples of the page size. Any other number means that a
+            // divisor has changed the unit.
+            let is_whole = |bytes: &u64| bytes.is_multiple_of(page_bytes);
+            let Some(bytes) = bytes(&value).filter(is_whole) else {
+                self.misread_limits.push(MisreadLimit {
+                    page_bytes,
+                    variable,
+                    value: escape::shortened(&escape::name(&value), LONGEST_SHOWN),
+                });
+                continue;
+            };
+            // The pod uses at least as much as the container.
+            let mut all = hugetlb.groups.iter().flat_map(|group| &group.limits);
+            let of_container = all.rfind(|limits| limits.page_bytes == page_bytes);
+            let limits = Limits {
+                page_bytes,
+                fault_limit: Some(bytes),
+                fault_use: of_container.and_then(|limits| limits.fault_use),
+                reservation_limit: None,
+                reservation_use: of_container.and_then(|limits| limits.reservation_use),
+            };
+            hugetlb.groups.push(Group {
+                directory: variable.into(),
+                limits: vec![limits],
+                is_set_outside: true,
+                is_told: true,
+            });
+        }
+        self
+    }
+}
+
+/// The name of the variable: `PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi` for the Kubernetes resource
+/// `hugepages-2Mi`.
+fn variable(page_bytes: u64) -> String {
+    let kilobytes = page_bytes >> 10;
+    let size = if kilobytes >= 1 << 20 {
+        format!("{}Gi", kilobytes >> 20)
+    } else if kilobytes >= 1 << 10 {
+        format!("{}Mi", kilobytes >> 10)
+    } else {
+        format!("{kilobytes}Ki")
+    };
+    format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}")
+}
+
+/// Parses a number of bytes. Kubernetes quantities are signed 64-bit integers.
+fn bytes(value: &OsStr) -> Option<u64> {
+    let bytes = parse_number(value.as_encoded_bytes().trim_ascii())?;
+    i64::try_from(bytes).is_ok().then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_named_as_kubernetes_names_page_sizes() {
+        for (page_bytes, size) in [
+            (64 << 10, "64Ki"),
+            (2 << 20, "2Mi"),
+            (512 << 20, "512Mi"),
+            (1 << 30, "1Gi"),
+        ] {
+            let name = format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}");
+            assert_eq!(variable(page_bytes), name);
+        }
+    }
+}

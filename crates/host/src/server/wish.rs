@@ -1,0 +1,647 @@
+//! Huge pages that another server requests at its next start, according to its command line and its
+//! configuration files.
+//!
+//! A conservative reader, not PostgreSQL's parser: a source that it does not understand makes a
+//! setting unknown, unless a source of higher precedence sets it. Files are read with the rights of
+//! this process.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    io::{self, Read},
+    os::{fd::AsFd, unix::ffi::OsStrExt},
+    path::{Path, PathBuf},
+};
+
+use crate::linux::{
+    lookup::{Links, Lookup},
+    process::Process,
+    root::{Root, if_regular},
+};
+use rustix::{
+    fs::{Dir, FileType, Mode, OFlags},
+    io::Errno,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::server::{
+    change_time,
+    facts::HugePages,
+    postmaster_arguments::{arguments, directory_argument, settings},
+};
+
+/// The huge pages that another server requests at its next start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wish {
+    /// `huge_pages`, and `huge_page_size` in bytes. 0: the default size of the kernel. `None`: the
+    /// size is unknown.
+    Known(HugePages, Option<u64>),
+    /// A source that could set `huge_pages` cannot be read or understood.
+    #[default]
+    Unknown,
+}
+
+impl Wish {
+    /// `huge_pages`. `None`: unknown.
+    pub fn value(self) -> Option<HugePages> {
+        match self {
+            Self::Known(value, _) => Some(value),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The settings that are read.
+const NAMES: [&str; 6] = [
+    "huge_pages",
+    "huge_page_size",
+    "config_file",
+    "max_connections",
+    "shared_buffers",
+    "shared_memory_type",
+];
+
+/// The settings that are read from files only.
+const IN_FILES: [&str; 1] = ["data_directory"];
+
+/// The settings that are set, by name.
+pub type Values = BTreeMap<&'static str, String>;
+
+/// Limits on the bytes and the files that are read for one server.
+const LARGEST_TOTAL: u64 = 1 << 20;
+const MOST_FILES: usize = 64;
+
+/// Reads the settings of a postmaster.
+///
+/// `is_own_user`: the postmaster runs as the user of this process. In directories of other users,
+/// a file that is a symbolic link is not read. `command_line` is `None` if it cannot be read.
+pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[u8]>) -> Wish {
+    let mut values = Values::new();
+    let links = match is_own_user {
+        true => Links::Followed,
+        false => Links::OnlyToDirectories,
+    };
+    if read_sources(process, links, command_line, &mut values).is_some() {
+        for (name, default) in [("huge_pages", "try"), ("huge_page_size", "0")] {
+            values.entry(name).or_insert_with(|| default.to_owned());
+        }
+    }
+    let value = |name| values.get(name).map(String::as_str);
+    match value("huge_pages").and_then(parse_huge_pages) {
+        Some(huge_pages) => Wish::Known(huge_pages, value("huge_page_size").and_then(parse_size)),
+        None => Wish::Unknown,
+    }
+}
+
+/// The settings that a running server started with. `None`: a file has changed since `start_time`,
+/// in seconds since 1970, or a source cannot be read or understood. A path with a symbolic link is
+/// not read, because the link could be newer than the file.
+pub fn unchanged_since(process: &Process, start_time: u64, command_line: &[u8]) -> Option<Values> {
+    let mut values = Values::new();
+    let changed = read_sources(process, Links::Refused, Some(command_line), &mut values)?;
+    (changed < start_time).then_some(values)
+}
+
+/// The configuration of a server that does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// The configuration file.
+    pub config_file: PathBuf,
+    /// The data directory.
+    pub data_directory: PathBuf,
+    /// The settings in the files. The command line takes precedence.
+    pub values: Values,
+}
+
+impl Configuration {
+    /// Reads the files of a server that is started with this command line and then with this option
+    /// `-D`. `None`: a source cannot be read or understood, so only PostgreSQL knows.
+    pub fn read(root: &Root, directory: &Path, command_line: &[u8]) -> Option<Self> {
+        let on_command_line = of_command_line(command_line)?;
+        if settings(command_line).any(|(name, _)| name == b"data_directory") {
+            return None;
+        }
+        let mut files = Files::in_root(root.lookup().ok()?, directory, Links::Followed);
+        let config_file = match on_command_line.get("config_file") {
+            Some(file) => PathBuf::from(file),
+            None => directory.join("postgresql.conf"),
+        };
+        let mut values = files.values(&config_file, false)?;
+        let data_directory = match values.remove("data_directory") {
+            Some(data) => PathBuf::from(data),
+            None => directory.to_owned(),
+        };
+        // A relative path belongs to an unknown directory.
+        if !config_file.is_absolute() || !data_directory.is_absolute() {
+            return None;
+        }
+        let auto = data_directory.join("postgresql.auto.conf");
+        values.append(&mut files.values(&auto, true)?);
+        Some(Self {
+            config_file,
+            data_directory,
+            values,
+        })
+    }
+}
+
+/// Whether a configuration file, and all files and directories that it includes, belong to this
+/// user or to root, and no directory can be written by others. A missing file is no error.
+///
+/// Errors: the first path that does not, or that cannot be read or understood.
+pub fn check_owner(root: &Root, file: &Path, uid: u32) -> Result<(), PathBuf> {
+    let lookup = root.lookup().map_err(|_| file.to_owned())?;
+    Files::in_root(lookup, Path::new("/"), Links::Followed).check_owner(file, uid)
+}
+
+/// Reads the sources in the order of their precedence. Returns when a file was last changed.
+/// `None`: a source cannot be read or understood, and `values` holds only the settings of sources
+/// with higher precedence.
+fn read_sources(
+    process: &Process,
+    links: Links,
+    command_line: Option<&[u8]>,
+    values: &mut Values,
+) -> Option<u64> {
+    let command_line = match command_line {
+        Some(command_line) => command_line.to_vec(),
+        None => Files::of(process, links)?.options()?,
+    };
+    *values = of_command_line(&command_line)?;
+    let mut files = Files::of(process, links)?;
+    let auto = files.data.join("postgresql.auto.conf");
+    let main = match values.get("config_file") {
+        Some(file) => PathBuf::from(file),
+        None => directory_argument(&command_line)
+            .map_or(files.data.as_path(), path)
+            .join("postgresql.conf"),
+    };
+    // A relative path belongs to an unknown directory.
+    let main = Some(main).filter(|main| main.is_absolute());
+    for (file, is_optional) in [(Some(auto), true), (main, false)] {
+        let mut below = files.values(&file?, is_optional)?;
+        below.append(values);
+        *values = below;
+    }
+    Some(files.changed)
+}
+
+/// The settings on a command line. `None`: an argument could set one and is not understood.
+pub fn of_command_line(command_line: &[u8]) -> Option<Values> {
+    let found: Vec<_> = settings(command_line)
+        .filter_map(|(name, value)| {
+            let name = NAMES.into_iter().find(|known| known.as_bytes() == name)?;
+            Some((name, text(value)?))
+        })
+        .collect();
+    let mentions = arguments(command_line).skip(1).filter(|argument| {
+        if argument.starts_with(b"-B") || argument.starts_with(b"-N") {
+            return true;
+        }
+        let argument = String::from_utf8_lossy(argument).to_ascii_lowercase();
+        let argument = argument.replace('-', "_");
+        NAMES.iter().any(|name| argument.contains(name))
+    });
+    (mentions.count() == found.len()).then(|| found.into_iter().collect())
+}
+
+/// The command line in `postmaster.opts`: the program, and each argument in quotes (postmaster.c
+/// `CreateOptsFile`). `None`: malformed, or ambiguous because of quotes in an argument.
+pub fn parse_options(bytes: &[u8]) -> Option<Vec<u8>> {
+    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let Some((program, rest)) = line.split_once(" \"") else {
+        return Some([line.as_bytes(), b"\0"].concat());
+    };
+    let arguments = rest.strip_suffix('"')?.replace("\" \"", "\0");
+    (!arguments.contains('"')).then(|| format!("{program}\0{arguments}\0").into_bytes())
+}
+
+fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+/// Parses `huge_pages` like PostgreSQL (guc_tables.c `huge_pages_options`).
+pub fn parse_huge_pages(value: &str) -> Option<HugePages> {
+    match value.to_ascii_lowercase().as_str() {
+        "try" => Some(HugePages::Try),
+        "on" | "true" | "yes" | "1" => Some(HugePages::On),
+        "off" | "false" | "no" | "0" => Some(HugePages::Off),
+        _ => None,
+    }
+}
+
+/// `huge_page_size` in bytes, from a whole decimal number and an optional unit. PostgreSQL also
+/// reads fractions, and numbers with other bases.
+pub fn parse_size(value: &str) -> Option<u64> {
+    let value = value.trim_ascii();
+    let end = value.find(|c: char| !c.is_ascii_digit());
+    let (digits, unit) = value.split_at(end.unwrap_or(value.len()));
+    let unit: u64 = match unit.trim_ascii_start() {
+        "" | "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    let is_octal = digits.len() > 1 && digits.starts_with('0');
+    digits
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(unit)
+        .filter(|_| !is_octal)
+}
+
+/// `shared_buffers` in bytes, like [`parse_size`]. A number without a unit counts blocks of 8 kB.
+pub fn parse_blocks(value: &str) -> Option<u64> {
+    let has_unit = !value.trim_ascii().bytes().all(|byte| byte.is_ascii_digit());
+    let bytes = parse_size(value)?;
+    if has_unit {
+        Some(bytes)
+    } else {
+        bytes.checked_mul(8)
+    }
+}
+
+/// Parses a line of a configuration file (guc-file.l). Returns the name and the value if the line
+/// includes files or sets one of the settings. The value is `None` if it is not understood.
+pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
+    const INCLUDES: [&str; 3] = ["include", "include_if_exists", "include_dir"];
+    let line = line.trim_ascii();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c) || !c.is_ascii();
+    let end = line.find(|c| !is_of_name(c)).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    let name = NAMES
+        .into_iter()
+        .chain(IN_FILES)
+        .chain(INCLUDES)
+        .find(|known| name.eq_ignore_ascii_case(known))?;
+    let rest = rest.trim_ascii_start();
+    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_ascii_start();
+    let parts = match rest.strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\''),
+        None => {
+            let end = rest.find(|c: char| c.is_ascii_whitespace() || c == '#');
+            Some(rest.split_at(end.unwrap_or(rest.len())))
+        }
+    };
+    let value = parts.and_then(|(value, rest)| {
+        let rest = rest.trim_ascii_start();
+        let is_whole = rest.is_empty() || rest.starts_with('#');
+        // Rejects escapes, and bytes that are not UTF-8.
+        let is_plain = !value.is_empty() && !value.contains(['\\', char::REPLACEMENT_CHARACTER]);
+        (is_whole && is_plain).then_some(value)
+    });
+    Some((name, value))
+}
+
+/// The files of a server, in its own root directory.
+struct Files {
+    /// The root directory of the server, which differs from ours in a container.
+    root: Lookup,
+    /// The path of its data directory below this root.
+    data: PathBuf,
+    links: Links,
+    left_bytes: u64,
+    left_files: usize,
+    /// The time of the last change of one of them, in seconds since 1970.
+    changed: u64,
+}
+
+impl Files {
+    fn in_root(root: Lookup, data: &Path, links: Links) -> Self {
+        Self {
+            root,
+            data: data.to_owned(),
+            links,
+            left_bytes: LARGEST_TOTAL,
+            left_files: MOST_FILES,
+            changed: 0,
+        }
+    }
+
+    fn of(process: &Process, links: Links) -> Option<Self> {
+        let data = process.link("cwd").ok()?;
+        let files = Self::in_root(process.lookup().ok()?, path(&data), links);
+        // The kernel shows the path relative to our own root directory.
+        let seen = files.root.open(&files.data, links).ok()?;
+        let is_same = process.is_working_directory(&seen).ok()?;
+        is_same.then_some(files)
+    }
+
+    /// Reads a file. Returns no bytes if the file is optional and does not exist.
+    fn bytes(&mut self, path: &Path, is_optional: bool) -> Option<Vec<u8>> {
+        self.left_files = self.left_files.checked_sub(1)?;
+        let mut bytes = Vec::new();
+        match self.root.open(path, self.links) {
+            Ok(opened) => {
+                let file = if_regular(opened).ok()??;
+                self.note_change(&file);
+                let mut file = file.take(self.left_bytes + 1);
+                file.read_to_end(&mut bytes).ok()?;
+            }
+            // It might have been removed.
+            Err(Errno::NOENT) if is_optional => self.changed = u64::MAX,
+            Err(_) => return None,
+        }
+        let count = u64::try_from(bytes.len()).ok()?;
+        self.left_bytes = self.left_bytes.checked_sub(count)?;
+        Some(bytes)
+    }
+
+    fn note_change(&mut self, file: &impl AsFd) {
+        let changed = change_time::of(file).map_or(u64::MAX, |time| time.as_secs());
+        self.changed = self.changed.max(changed);
+    }
+
+    fn options(&mut self) -> Option<Vec<u8>> {
+        parse_options(&self.bytes(&self.data.join("postmaster.opts"), false)?)
+    }
+
+    /// The settings in a file and in the files that it includes.
+    fn values(&mut self, path: &Path, is_optional: bool) -> Option<Values> {
+        let bytes = self.bytes(path, is_optional)?;
+        let directory = path.parent()?;
+        let mut found = Values::new();
+        for line in String::from_utf8_lossy(&bytes).split('\n') {
+            let Some((name, value)) = parse_line(line) else {
+                continue;
+            };
+            let value = value?;
+            let included = match name {
+                "include" | "include_if_exists" => vec![directory.join(value)],
+                "include_dir" => self.listed(&directory.join(value))?,
+                _ => {
+                    found.insert(name, value.to_owned());
+                    continue;
+                }
+            };
+            for file in included {
+                found.append(&mut self.values(&file, name == "include_if_exists")?);
+            }
+        }
+        Some(found)
+    }
+
+    /// See [`check_owner`].
+    fn check_owner(&mut self, file: &Path, uid: u32) -> Result<(), PathBuf> {
+        const OTHERS_WRITE: u32 = 0o022;
+        let wrong = |path: &Path| Err(path.to_owned());
+        let found = match self.root.open(file, self.links) {
+            Err(Errno::NOENT) => return Ok(()),
+            found => found.and_then(rustix::fs::fstat),
+        };
+        let Ok(found) = found else { return wrong(file) };
+        let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+        let can_be_changed = is_directory && found.st_mode & OTHERS_WRITE != 0;
+        if ![0, uid].contains(&found.st_uid) || can_be_changed {
+            return wrong(file);
+        }
+        let mut included = Vec::new();
+        if is_directory {
+            match self.listed(file) {
+                Some(files) => included = files,
+                None => return wrong(file),
+            }
+        } else {
+            let Some(bytes) = self.bytes(file, false) else {
+                // PostgreSQL cannot read it either, and reports that.
+                return match fs::File::open(file) {
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                    _ => wrong(file),
+                };
+            };
+            let directory = file.parent().unwrap_or(file);
+            for line in String::from_utf8_lossy(&bytes).split('\n') {
+                match parse_line(line).filter(|(name, _)| name.starts_with("include")) {
+                    Some((_, Some(value))) => included.push(directory.join(value)),
+                    Some((_, None)) => return wrong(file),
+                    None => {}
+                }
+            }
+        }
+        let mut included = included.iter();
+        included.try_for_each(|file| self.check_owner(file, uid))
+    }
+
+    /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`).
+    fn listed(&mut self, directory: &Path) -> Option<Vec<PathBuf>> {
+        let found = self.root.open(directory, self.links).ok()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(found, ".", flags, Mode::empty()).ok()?;
+        self.note_change(&opened);
+        let mut files = Vec::new();
+        for entry in Dir::new(opened).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name().to_bytes();
+            if name.ends_with(b".conf") && !name.starts_with(b".") {
+                files.push(directory.join(path(name)));
+            }
+            if files.len() > MOST_FILES {
+                return None;
+            }
+        }
+        files.sort_unstable();
+        Some(files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn configurations_of_servers_that_do_not_run() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = |name: &str| directory.path().join(name);
+        let write = |name: &str, text: &str| fs::write(place(name), text).expect("written");
+        for name in ["conf", "data", "conf/conf.d"] {
+            fs::create_dir(place(name)).expect("created");
+        }
+        let read = |command_line: &str| {
+            let command_line = format!("postgres {command_line} ").replace(' ', "\0");
+            let root = Root::system();
+            let found = Configuration::read(&root, &place("conf"), command_line.as_bytes())?;
+            let values = found.values.iter();
+            let values = values.map(|(name, value)| format!("{name}={value}"));
+            Some((found.data_directory, values.collect::<Vec<_>>().join(" ")))
+        };
+        assert_eq!(read(""), None);
+        write("conf/postgresql.conf", "huge_pages = off\n");
+        let auto = "huge_pages = on\n";
+        write("conf/postgresql.auto.conf", auto);
+        assert_eq!(read(""), Some((place("conf"), "huge_pages=on".to_owned())));
+        let data = place("data");
+        let main = format!(
+            "data_directory = '{}'\nhuge_pages = try\ninclude_dir 'conf.d'\n",
+            data.display()
+        );
+        write("conf/postgresql.conf", &main);
+        write("conf/conf.d/a.conf", "huge_page_size = 2MB\n");
+        let expected = "huge_page_size=2MB huge_pages=try";
+        assert_eq!(read(""), Some((data.clone(), expected.to_owned())));
+        write("data/postgresql.auto.conf", auto);
+        let expected = "huge_page_size=2MB huge_pages=on";
+        assert_eq!(read("-c huge_pages=off"), Some((data, expected.to_owned())));
+        assert_eq!(read("-c data_directory=/x"), None);
+        assert_eq!(read("-c config_file=x"), None);
+        write("conf/conf.d/a.conf", "data_directory = x\n");
+        assert_eq!(read(""), None);
+        write("conf/conf.d/a.conf", "include 'none'\n");
+        assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn files_of_other_users_are_found() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = |name: &str| directory.path().join(name);
+        let write = |name: &str, text: &str| fs::write(place(name), text).expect("written");
+        fs::create_dir(place("conf.d")).expect("created");
+        write("conf.d/a.conf", "include '../b.conf'\n");
+        write("b.conf", "work_mem = '\\101'\n");
+        let own = rustix::process::geteuid().as_raw();
+        let check = || check_owner(&Root::system(), &place("postgresql.conf"), own).err();
+        assert_eq!(check(), None);
+        write(
+            "postgresql.conf",
+            "include_dir 'conf.d'\ninclude_if_exists 'none'\n",
+        );
+        assert_eq!(check(), None);
+        write("b.conf", "include 'a\\'\n");
+        assert_eq!(check(), Some(place("conf.d/../b.conf")));
+        write("b.conf", "");
+        let mode = |mode| fs::Permissions::from_mode(mode);
+        fs::set_permissions(place("conf.d"), mode(0o1777)).expect("permissions");
+        assert_eq!(check(), Some(place("conf.d")));
+        fs::set_permissions(place("conf.d"), mode(0o755)).expect("permissions");
+        if own == 0 {
+            chown(place("b.conf"), Some(65534), None).expect("a user");
+            assert_eq!(check(), Some(place("conf.d/../b.conf")));
+        }
+    }
+
+    #[test]
+    fn command_lines() {
+        for (command_line, expected) in [
+            ("-D /srv/a", Some("")),
+            ("-c huge_pages=off", Some("huge_pages=off")),
+            ("-cHUGE_PAGES=On", Some("huge_pages=On")),
+            ("-c huge-pages=1", Some("huge_pages=1")),
+            ("--huge-pages=on", Some("huge_pages=on")),
+            ("--huge_pages=try", Some("huge_pages=try")),
+            ("-c huge_pages=on --huge-pages=off", Some("huge_pages=off")),
+            (
+                "-c huge_page_size=2MB --config-file=/a --huge-pages=on",
+                Some("config_file=/a huge_page_size=2MB huge_pages=on"),
+            ),
+            (
+                "-N 500 -B9000 -c huge_pages=on",
+                Some("huge_pages=on max_connections=500 shared_buffers=9000"),
+            ),
+            ("-c huge_pages", None),
+            ("-Fc huge_pages=off", None),
+            ("-Fc huge_page_size=1GB", None),
+            ("-D /srv/huge_pages", None),
+        ] {
+            let found = of_command_line(
+                format!("postgres {command_line} ")
+                    .replace(' ', "\0")
+                    .as_bytes(),
+            );
+            let found = found.map(|values| {
+                let values = values.iter().map(|(name, value)| format!("{name}={value}"));
+                values.collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(found.as_deref(), expected, "{command_line:?}");
+        }
+    }
+
+    #[test]
+    fn options_files() {
+        for (text, expected) in [
+            ("/bin/postgres\n", Some("/bin/postgres\0")),
+            (
+                "/bin/postgres \"-D\" \"/srv/a b\" \"\"\n",
+                Some("/bin/postgres\0-D\0/srv/a b\0\0"),
+            ),
+            ("/bin/postgres \"-c\" \"a=\"b\"\"\n", None),
+            ("/bin/postgres \"-D\" \"/srv\n", None),
+            ("/bin/postgres \"-D\"", None),
+        ] {
+            let expected = expected.map(|text| text.as_bytes().to_vec());
+            assert_eq!(parse_options(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn page_sizes() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("2048", Some(2 << 20)),
+            ("2048kB", Some(2 << 20)),
+            (" 2 MB ", Some(2 << 20)),
+            ("1GB", Some(1 << 30)),
+            ("1TB", Some(1 << 40)),
+            ("", None),
+            ("MB", None),
+            ("-1", None),
+            ("1gb", None),
+            ("1 G", None),
+            ("0.5GB", None),
+            ("010", None),
+            ("0x800", None),
+            ("99999999999TB", None),
+        ] {
+            assert_eq!(parse_size(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_configuration_files() {
+        for (line, expected) in [
+            ("", None),
+            ("#huge_pages = off", None),
+            ("  # huge_pages = 'off", None),
+            ("huge_pages = off", Some(("huge_pages", Some("off")))),
+            (
+                "\tHuge_Pages 'ON' # yes\r",
+                Some(("huge_pages", Some("ON"))),
+            ),
+            ("huge_pages=try#", Some(("huge_pages", Some("try")))),
+            (
+                "huge_page_size = '1 GB'",
+                Some(("huge_page_size", Some("1 GB"))),
+            ),
+            ("huge_page_size = 1 GB", Some(("huge_page_size", None))),
+            ("huge_pages = 'o\\ff'", Some(("huge_pages", None))),
+            ("huge_pages = 'off", Some(("huge_pages", None))),
+            ("huge_pages = off on", Some(("huge_pages", None))),
+            ("huge_pages", Some(("huge_pages", None))),
+            ("\u{feff}huge_pages = off", None),
+            ("x.huge_pages = off", None),
+            ("cluster_name = 'include ''it''s # one'", None),
+            ("cluster_name = '", None),
+            ("include 'it''s.conf'", Some(("include", None))),
+            ("include 'a\u{fffd}'", Some(("include", None))),
+            ("include ''", Some(("include", None))),
+            (
+                "include_if_exists = /etc/x.conf",
+                Some(("include_if_exists", Some("/etc/x.conf"))),
+            ),
+            (
+                "Include_Dir 'conf.d'",
+                Some(("include_dir", Some("conf.d"))),
+            ),
+        ] {
+            assert_eq!(parse_line(line), expected, "{line:?}");
+        }
+    }
+}

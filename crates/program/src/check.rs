@@ -1,0 +1,216 @@
+//! `hugeinfo check`: all checks, also as a plugin for Nagios.
+
+use std::fmt::Write;
+
+use advice::{
+    check::{Check, CheckId, Remedy, Status},
+    diagnosis,
+    model::machine::Machine,
+    render,
+    status::StatusRow,
+};
+use clap::{Args, ValueEnum};
+use host::escape;
+use serde_json::{Value, json};
+
+use crate::{Done, error::Error, machine, status::with_state, target::Target};
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs, with the names of the columns of `hugeinfo_checks`.
+    Json,
+    /// For Nagios, Icinga and compatible programs.
+    Nagios,
+}
+
+/// The options of `check`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: crate::Server,
+    /// Evaluates only these checks, separated by commas.
+    #[arg(long = "only", value_name = "CHECKS", value_delimiter = ',', value_parser = parse_check)]
+    only: Vec<CheckId>,
+    /// Evaluates all checks except these, separated by commas.
+    #[arg(long = "ignore", value_name = "CHECKS", value_delimiter = ',', value_parser = parse_check)]
+    ignored: Vec<CheckId>,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+fn parse_check(name: &str) -> Result<CheckId, String> {
+    let found = CheckId::all().find(|id| id.name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = CheckId::all().map(CheckId::name).collect();
+        format!("the checks are {}", names.join(", "))
+    })
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let read =
+        Target::find(&options.server).and_then(|target| machine::read(&target, &options.server));
+    let machine = match read {
+        Err(error) if options.format == Format::Nagios => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            return Ok(Done {
+                text: format!("HUGEPAGES UNKNOWN - {}\n", printable(first)),
+                exit_status: 3,
+            });
+        }
+        read => read?,
+    };
+    let is_chosen = |id: CheckId| {
+        (options.only.is_empty() || options.only.contains(&id)) && !options.ignored.contains(&id)
+    };
+    let checks = diagnosis::chosen(&machine, is_chosen);
+    let worst = checks.iter().map(|check| check.finding.status).max();
+    Ok(Done {
+        text: match options.format {
+            Format::Text => to_text(&machine, &checks),
+            Format::Json => {
+                let document = json!({ "checks": rows(&machine, &checks) });
+                format!("{:#}\n", with_state(&machine, document))
+            }
+            Format::Nagios => to_nagios(&machine, &checks, options.only.is_empty()),
+        },
+        exit_status: crate::exit_status(worst.unwrap_or(Status::Ok)),
+    })
+}
+
+/// The rows of `hugeinfo_checks`.
+pub(crate) fn rows(machine: &Machine, checks: &[Check]) -> Vec<Value> {
+    checks.iter().map(|check| row(machine, check)).collect()
+}
+
+fn row(machine: &Machine, check: &Check) -> Value {
+    let finding = &check.finding;
+    let steps = match &check.remedy {
+        Remedy::Steps(plan) => Some(render::data(machine, &plan.steps)),
+        Remedy::Nothing | Remedy::As(_) | Remedy::NeedsDecision(_) => None,
+    };
+    json!({
+        "name": check.name(),
+        "status": finding.status.as_str(),
+        "code": finding.code,
+        "finding": finding.text,
+        "remedy": render::remedy(machine, &check.remedy),
+        "evidence": finding.evidence,
+        "steps": steps,
+        "severity": finding.status.severity(),
+        "is_muted": check.is_muted,
+    })
+}
+
+fn to_text(machine: &Machine, checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let Check { finding, .. } = check;
+        let status = finding.status.as_str();
+        let _ = writeln!(text, "{status:<8} {}: {}", check.name(), finding.text);
+        text += &indented(render::remedy(machine, &check.remedy));
+    }
+    escape::lines(text)
+}
+
+/// The lines of a remedy, if there is one, below its finding.
+pub(crate) fn indented(remedy: Option<String>) -> String {
+    let lines = remedy.iter().flat_map(|remedy| remedy.lines());
+    lines.map(|line| format!("    {line}\n")).collect()
+}
+
+/// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
+/// important one of several, the names of the other checks, the performance data, and the findings
+/// with their remedies. If all checks are ok and `is_whole`, the verdict on the server comes first.
+fn to_nagios(machine: &Machine, checks: &[Check], is_whole: bool) -> String {
+    let row = StatusRow::of(machine);
+    let count = |status| {
+        let of_status = checks.iter().filter(|check| check.finding.status == status);
+        of_status.count()
+    };
+    let mut bad: Vec<_> = checks
+        .iter()
+        .filter(|check| check.finding.status > Status::Ok)
+        .collect();
+    // Stable: the checks are in the order of importance.
+    bad.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
+    let worst = bad.first().copied().or(checks.first());
+    let (status, first) = match worst {
+        Some(check)
+            if is_whole
+                && check.finding.status == Status::Ok
+                && row.status == Status::Ok.as_str() =>
+        {
+            (Status::Ok, row.reason)
+        }
+        Some(check) => (
+            check.finding.status,
+            format!("{}: {}", check.name(), check.finding.text),
+        ),
+        None => (Status::Ok, "all checks are ignored".to_owned()),
+    };
+    let others: Vec<_> = bad.iter().skip(1).map(|check| check.name()).collect();
+    let more = match others.as_slice() {
+        [] => String::new(),
+        names => format!(" (and {} more: {})", names.len(), names.join(", ")),
+    };
+    let flag = |value: Option<bool>| value.map(u64::from);
+    let critical = count(Status::Critical);
+    let warning = count(Status::Warning);
+    let unknown = count(Status::Unknown);
+    let as_u64 = |count: usize| u64::try_from(count).ok();
+    let figures = [
+        ("checks_critical", as_u64(critical), "", "", "0", ""),
+        ("checks_warning", as_u64(warning), "", "0", "", ""),
+        ("checks_unknown", as_u64(unknown), "", "", "", ""),
+        ("in_use", flag(row.in_use), "", "", "", "1"),
+        (
+            "fits_after_restart",
+            flag(row.fits_after_restart),
+            "",
+            "",
+            "",
+            "1",
+        ),
+        ("segment_bytes", row.segment_bytes, "B", "", "", ""),
+        ("required_pages", row.required_huge_pages, "", "", "", ""),
+        ("shortfall_pages", row.shortfall_pages, "", "", "", ""),
+        (
+            "recommended_pages",
+            row.recommended_nr_hugepages,
+            "",
+            "",
+            "",
+            "",
+        ),
+    ];
+    let figures = figures.map(|(label, value, unit, warning, critical, most)| {
+        let value = value.map_or("U".to_owned(), |value| format!("{value}{unit}"));
+        format!("{label}={value};{warning};{critical};0;{most}")
+    });
+    let mut text = format!(
+        "HUGEPAGES {} - {}{more} | {}\n",
+        status.as_str().to_uppercase(),
+        printable(&first),
+        figures.join(" ")
+    );
+    for check in bad {
+        let name = check.name();
+        let status = check.finding.status.as_str().to_uppercase();
+        let _ = writeln!(text, "{status}: {name}: {}", printable(&check.finding.text));
+        let remedy = render::remedy(machine, &check.remedy);
+        for line in indented(remedy).lines() {
+            let _ = writeln!(text, "{}", printable(line));
+        }
+    }
+    text
+}
+
+/// Performance data begin at the first `|`, so it must not occur in texts.
+fn printable(text: &str) -> String {
+    escape::name(text).replace('|', "¦")
+}

@@ -1,0 +1,221 @@
+//! Runs programs with a time limit.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    os::unix::process::CommandExt,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use host::escape;
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    process::{
+        Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group,
+        setrlimit, waitid,
+    },
+    thread::set_no_new_privs,
+};
+
+use crate::error::Error;
+
+/// Only the end of longer output is read.
+const LONGEST_OUTPUT: u64 = 64 << 10;
+
+/// Size of a file that a restricted program can write. `initdb` writes files of 16 MB.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// Time for a program to clean up after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Time for a verb of this program to clean up. It first ends the program that it runs.
+const OWN_GRACE: Duration = GRACE.saturating_add(AFTER_KILL).saturating_add(GRACE);
+
+/// Time for the end of a program after SIGKILL.
+const AFTER_KILL: Duration = Duration::from_secs(1);
+
+const THIS: &str = "/proc/self/exe";
+
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Handles SIGINT, SIGTERM and SIGHUP: ends the running program, so that this process removes its
+/// files and restores pools before it exits. A second signal ends this process at once.
+pub(crate) fn end_on_signal() -> Result<(), Error> {
+    let handled = ctrlc::set_handler(|| {
+        // The second signal ends a run that waits for a file.
+        if IS_INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(3);
+        }
+    });
+    handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
+}
+
+/// True after SIGINT, SIGTERM or SIGHUP.
+pub(crate) fn is_interrupted() -> bool {
+    IS_INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// A verb of this program, for a process of its own.
+pub(crate) fn this(verb: &str) -> Command {
+    let mut command = Command::new(THIS);
+    command.arg(verb);
+    command
+}
+
+/// Restricts a program that runs code of the user of a server: it gets no privileges from setuid
+/// programs, and its output cannot fill a file system.
+pub(crate) fn restrict(command: &mut Command) {
+    let restrict = || {
+        set_no_new_privs(true)?;
+        let most = getrlimit(Resource::Fsize).maximum;
+        let most = Some(most.map_or(LARGEST_FILE, |most| most.min(LARGEST_FILE)));
+        let limit = Rlimit {
+            current: most,
+            maximum: most,
+        };
+        Ok(setrlimit(Resource::Fsize, limit)?)
+    };
+    // SAFETY: between fork and exec, it only calls the kernel.
+    unsafe { command.pre_exec(restrict) };
+}
+
+/// The escaped output of a program, and its status.
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs a program, which has to be the leader of a process group. At the time limit and after a
+/// signal, the group gets SIGTERM, and SIGKILL if the program does not end. The group ends with the
+/// program.
+pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error> {
+    let name = escape::name(command.get_program());
+    let grace = match command.get_program() == THIS {
+        true => OWN_GRACE,
+        false => GRACE,
+    };
+    let failed = |error: io::Error| Error::new(format!("could not run {name}: {error}"));
+    // In memory, because any user can fill /tmp.
+    let file = || memfd_create("hugeinfo", MemfdFlags::CLOEXEC).map(File::from);
+    let file = || file().map_err(|errno| failed(errno.into()));
+    let (mut out, mut err) = (file()?, file()?);
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(out.try_clone().map_err(failed)?)
+        .stderr(err.try_clone().map_err(failed)?);
+    let mut child = command.spawn().map_err(failed)?;
+    let deadline = Instant::now() + limit;
+    let group = Pid::from_child(&child);
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = loop {
+        let ended = waitid(WaitId::Pid(group), look).map_err(|errno| failed(errno.into()))?;
+        if ended.is_some() {
+            // The program is not reaped yet, so no other group has its number.
+            let _ = kill_process_group(group, Signal::KILL);
+            break child.wait().map_err(failed)?;
+        }
+        let is_late = Instant::now() > deadline;
+        if is_late || is_interrupted() {
+            end(&mut child, grace).map_err(failed)?;
+            return Err(Error::new(match is_late {
+                true => format!("{name} did not end within {} s", limit.as_secs()),
+                false => "interrupted by a signal".to_owned(),
+            }));
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let text = |file: &mut File| {
+        // The result and the reason of a failure are at the end.
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_OUTPUT)))?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST_OUTPUT).read_to_end(&mut bytes)?;
+        Ok(escape::lines(String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    Ok(Output {
+        status,
+        out: text(&mut out).map_err(failed)?,
+        err: text(&mut err).map_err(failed)?,
+    })
+}
+
+fn end(child: &mut Child, grace: Duration) -> io::Result<()> {
+    let group = Pid::from_child(child);
+    let _ = kill_process_group(group, Signal::TERM);
+    wait(child, grace)?;
+    // Also ends processes that the program started.
+    let _ = kill_process_group(group, Signal::KILL);
+    child.kill()?;
+    // Not even SIGKILL ends a process that reads a file of a file system that hangs.
+    wait(child, AFTER_KILL)
+}
+
+/// Waits for the end of the program, at most this long.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + limit;
+    while child.try_wait()?.is_none() && Instant::now() <= deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).process_group(0);
+        command
+    }
+
+    #[test]
+    fn processes_that_a_program_started_end_with_it() {
+        let output = run(shell("sleep 600 & echo $!"), LIMIT).expect("run");
+        assert!(output.status.success());
+        let stat = format!("/proc/{}/stat", output.out.trim());
+        // Process 1 might not reap it.
+        let has_ended = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        let deadline = Instant::now() + LIMIT;
+        while !has_ended() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(has_ended());
+    }
+
+    #[test]
+    fn restricted_programs_get_no_privileges_and_write_no_large_files() {
+        let mut command =
+            shell("grep NoNewPrivs /proc/self/status; grep Max.file.size /proc/self/limits");
+        restrict(&mut command);
+        let output = run(command, LIMIT).expect("run");
+        let words: Vec<_> = output.out.split_whitespace().collect();
+        let limit = LARGEST_FILE.to_string();
+        assert_eq!(
+            words,
+            [
+                "NoNewPrivs:",
+                "1",
+                "Max",
+                "file",
+                "size",
+                &limit,
+                &limit,
+                "bytes"
+            ]
+        );
+        // It would fill the disk.
+        let mut command = shell("exec cat /dev/zero");
+        restrict(&mut command);
+        assert!(!run(command, LIMIT).expect("run").status.success());
+    }
+}

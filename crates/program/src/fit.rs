@@ -1,0 +1,142 @@
+//! `hugeinfo fit`: the largest `shared_buffers` for a given memory.
+
+use advice::model::{
+    limits::CgroupLimits,
+    machine::{Machine, ServerState},
+};
+use clap::Args;
+use host::{
+    server::largest_buffers::fit,
+    units::{PageSize, Pages, huge_pages},
+};
+use serde_json::json;
+
+use crate::{
+    Done, Host,
+    error::Error,
+    machine,
+    next_start::Detail,
+    plan,
+    postgres::{Planned, Trust, normalized},
+    size::Size,
+    status::Format,
+};
+
+/// The options of `fit`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: crate::Server,
+    #[command(flatten)]
+    host: Host,
+    #[command(flatten)]
+    capacity: Capacity,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Capacity {
+    /// The number of huge pages.
+    #[arg(long, value_name = "N")]
+    pages: Option<u64>,
+    /// The size of the huge pages, such as 1254Mi.
+    #[arg(long, value_name = "SIZE")]
+    bytes: Option<Size>,
+    /// The percentage of RAM for huge pages. Leave memory for everything else.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100))]
+    percent_of_ram: Option<u64>,
+    /// The limit of this pod, from its cgroups or the downward API.
+    #[arg(long)]
+    pod: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    if let Some(given) = options
+        .server
+        .settings
+        .iter()
+        .find(|setting| normalized(setting).starts_with("shared_buffers="))
+    {
+        return Err(Error::new(format!(
+            "-c {given}: fit computes shared_buffers"
+        )));
+    }
+    let planned = Planned::prepare(&options.server, Trust::Own)?;
+    let next = planned.settings(Detail::All)?.server();
+    plan::note_differences(&next);
+    let machine = match options.capacity.pod {
+        true => machine::stopped(&planned.next_start(Detail::All)?, ServerState::NotCreated)?,
+        false => plan::machine(&options.host, next)?,
+    };
+    let size = PageSize(plan::target(&machine)?.pool.page_bytes);
+    let capacity = capacity(&options.capacity, &machine, size)?;
+    let block: u64 = planned.value("block_size")?;
+    let found = fit(
+        machine.facts.next_start(),
+        Pages(capacity),
+        size,
+        block,
+        |blocks| planned.segment_bytes(&[format!("shared_buffers={}kB", blocks * block / 1024)]),
+    )?;
+    let found = found.map_err(|too_few| {
+        Error::new(format!(
+            "{} {} too few: the minimum of shared_buffers needs {}",
+            huge_pages(Pages(capacity), size),
+            Pages(capacity).verb("is", "are"),
+            too_few.required
+        ))
+    })?;
+    let buffers = found.blocks * block / 1024;
+    let text = match options.format {
+        Format::Json => {
+            let json = json!({
+                "schema": 1,
+                "postgresql": planned.version()?,
+                "shared_buffers": format!("{buffers}kB"),
+                "shared_buffers_bytes": found.blocks * block,
+                "page_size_bytes": size.0,
+                "available_pages": capacity,
+                "required_pages": found.required.0,
+                "segment_bytes": found.segment_bytes,
+                "tail_waste_bytes": found.tail_waste.0,
+            });
+            format!("{json:#}\n")
+        }
+        Format::Text => format!(
+            "shared_buffers = {buffers}kB\n# {} of {}; {} unused at the end\n",
+            found.required,
+            huge_pages(Pages(capacity), size),
+            found.tail_waste
+        ),
+    };
+    Ok(text.into())
+}
+
+/// The pages that the segment can have.
+fn capacity(capacity: &Capacity, machine: &Machine, size: PageSize) -> Result<u64, Error> {
+    if let Some(pages) = capacity.pages {
+        return Ok(pages);
+    }
+    if let Some(bytes) = capacity.bytes {
+        return Ok(bytes.0 / size.0);
+    }
+    if capacity.pod {
+        let limits =
+            CgroupLimits::of(machine, size).map_err(|absent| Error::new(absent.to_string()))?;
+        let limits = [limits.fault_limit, limits.reservation_limit];
+        let limit = limits.into_iter().flatten().min();
+        return limit.map(|bytes| bytes / size.0).ok_or_else(|| {
+            Error::with_hint(
+                format!("no visible limit on {size} pages applies here"),
+                "A container does not see the limit of its pod: set the variables of the downward API (docs/kubernetes.md)",
+            )
+        });
+    }
+    let percent = capacity.percent_of_ram.unwrap_or_default();
+    let ram = machine.ram();
+    ram.map(|ram| ram.percent(percent).0 / size.0)
+        .ok_or_else(|| Error::with_hint("the RAM of this host is unknown", "Use --host-ram"))
+}

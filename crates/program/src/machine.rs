@@ -1,0 +1,615 @@
+//! Reads the server and its machine.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use advice::{
+    model::machine::{Machine, ServerState},
+    shared_thp_may_be_used,
+};
+use host::{
+    linux::{
+        boot::{NextBoot, is_etc_kept},
+        buddyinfo,
+        cgroup::memory,
+        container,
+        error::{Absence, Absent, ReadError, fact},
+        numa::node,
+        process::{
+            Process, children, maps, numa_maps, oom_score,
+            segment::{self, Segment},
+            smaps, stat,
+            status::{self, Memory},
+        },
+        root::Root,
+        text::parse_number,
+        transparent_hugepage, vmstat,
+    },
+    server::{
+        connection::Connection,
+        environment::{Environment, Files, ProcessFigures},
+        facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
+        host::Host,
+        instances::{self, Instance},
+        postmaster_arguments, postmaster_pid,
+        setting::{FileLine, Setting, SettingSource},
+        visibility,
+        wish::{self, Values},
+    },
+};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::{
+    error::Error,
+    is_root,
+    next_start::{Detail, NextStart, Settings},
+    root,
+    search::{self, Found},
+    target::Target,
+};
+
+/// A server that runs, with its processes.
+pub(crate) struct Seen {
+    pub(crate) machine: Machine,
+    pub(crate) members: Vec<Member>,
+    pub(crate) subject: Subject,
+    pub(crate) is_recovering: bool,
+    /// From `PG_VERSION`. Empty: unknown.
+    pub(crate) major_version: String,
+}
+
+/// Reads a server that runs, and its processes, for a report.
+pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Error> {
+    let root = root();
+    search::start();
+    let running = Running::open(&root, pid)?;
+    // A number, because the file could be a link to any other.
+    let version = running.process.read_regular("cwd/PG_VERSION").ok();
+    let version = version.and_then(|bytes| parse_number(bytes.trim_ascii()));
+    Ok(Seen {
+        machine: running.machine(&root, options)?,
+        subject: Subject {
+            postmaster: Some(pid),
+            address: running.address,
+        },
+        is_recovering: running.is_recovering(),
+        major_version: version.map_or(String::new(), |number| number.to_string()),
+        members: running.members,
+    })
+}
+
+/// Reads the server and its machine.
+pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, Error> {
+    let options = target.options(options);
+    let Some(pid) = target.postmaster else {
+        let next = NextStart::read(&options, Detail::All)?;
+        return Ok(stopped(&next, ServerState::Stopped)?);
+    };
+    let root = root();
+    search::start();
+    Running::open(&root, pid)?.machine(&root, &options)
+}
+
+/// A server that runs, with a known next start.
+pub(crate) fn before_restart(pid: u32, next: &NextStart) -> Result<Machine, Error> {
+    let root = root();
+    search::start();
+    let running = Running::open(&root, pid)?;
+    let now = running.probable(Some(next))?;
+    running.with(&root, &now, Ok(Some(next)))
+}
+
+/// The next start of a server that runs, if its files have not changed: as it runs now.
+pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
+    let running = Running::open(&root(), pid)?;
+    let values = running.unchanged_values()?;
+    let now = values.and_then(|values| running.started_with(&values));
+    let data = fact(running.process.link("cwd"))?.ok();
+    Ok(now.zip(data).map(|(now, data)| NextStart {
+        version: String::new(),
+        data_directory: Some(OsString::from_vec(data).into()),
+        config_file: None,
+        settings: Ok(now.settings()),
+        starts_at_boot: true,
+        owner: running.owner,
+    }))
+}
+
+/// A server that does not run, as if it were started from this process: with the same cgroups, NUMA
+/// nodes and environment.
+pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, ReadError> {
+    let root = root();
+    search::start();
+    let server = match &next.settings {
+        Ok(settings) => settings.server(),
+        Err(_) => Server {
+            huge_pages: HugePages::Try,
+            shared_memory_type: SharedMemoryType::Mmap,
+            huge_page_size_bytes: None,
+            shared_memory_bytes: 0,
+        },
+    };
+    let nobody = Subject {
+        postmaster: None,
+        address: 0,
+    };
+    let facts = Facts::read(&root, server.clone(), &nobody)?;
+    let facts = Facts {
+        planned: Some(server),
+        // It has no memory yet.
+        segment: Ok(Segment {
+            bytes: 0,
+            page_bytes: Some(facts.base_page_bytes),
+            mappings: 0,
+        }),
+        ..facts.with_pod_limits(|name| std::env::var_os(name))
+    };
+    let this = fact(Process::this(&root))?;
+    let settings = next.settings.as_ref().ok();
+    let env = Environment {
+        vmstat: fact(vmstat::read(&root))?,
+        free_blocks: fact(buddyinfo::read(&root))?,
+        next_boot: next_boot(&root, &facts)?,
+        nodes: fact(node::read(&root, || ()))?,
+        is_container: container::is_container(&root)?,
+        has_systemd: container::has_systemd(&root)?,
+        memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
+        other_servers: other_servers(None, next.owner)?,
+        visibility: visibility::read(&root)?,
+        max_connections: settings.map_or(0, |settings| settings.max_connections),
+        shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
+        settings: settings.map_or_else(BTreeMap::new, |settings| {
+            let server = settings.server();
+            let values = values(
+                &server,
+                settings.max_connections,
+                settings.shared_buffers_bytes,
+            );
+            let file = next.config_file.as_deref();
+            sources(
+                values,
+                |name| settings.on_command_line.contains_key(name),
+                file,
+            )
+        }),
+        // No session can change a setting.
+        allows_alter_system: false,
+        files: prevents_start(next).unwrap_or(Files::NothingPending),
+        ..Environment::unread(Host::read(&root)?)
+    };
+    let mut machine = Machine::new(facts, Some(env));
+    machine.state = state;
+    Ok(machine)
+}
+
+/// The other servers. For root, those of users other than `owner` are foreign, unless the
+/// configuration of the host names them.
+fn other_servers(
+    own: Option<u32>,
+    owner: Option<u32>,
+) -> Result<Result<Vec<Instance>, Absent>, ReadError> {
+    let found = search::servers(own)?;
+    // Several processes can claim the same memory.
+    let mut objects = HashSet::new();
+    let server = |found: Found| Instance {
+        is_foreign: is_root() && found.cluster.is_none() && owner != found.instance.owner_uid,
+        allocated: (found.instance.allocated).filter(|(object, _)| objects.insert(*object)),
+        ..found.instance
+    };
+    Ok(found.map(|found| found.into_iter().map(server).collect()))
+}
+
+/// Files with which the server would not start. `None`: it would.
+fn prevents_start(next: &NextStart) -> Option<Files> {
+    let refusal = next.settings.as_ref().err()?;
+    Some(Files::Refused(refusal.clone().into_sentence()))
+}
+
+/// The settings that advice is about, with the place to change them: the command line, if it sets
+/// them, or the file.
+fn sources(
+    values: [(&'static str, String); 5],
+    is_on_command_line: impl Fn(&str) -> bool,
+    file: Option<&Path>,
+) -> BTreeMap<&'static str, Setting> {
+    let file = file.map(|path| FileLine {
+        path: path.to_owned(),
+        line: 0,
+    });
+    let settings = values.map(|(name, value)| {
+        let source = match is_on_command_line(name) {
+            true => SettingSource::CommandLine,
+            false => SettingSource::File(file.clone()),
+        };
+        (name, Setting { value, source })
+    });
+    settings.into()
+}
+
+fn values(
+    server: &Server,
+    max_connections: u64,
+    shared_buffers: u64,
+) -> [(&'static str, String); 5] {
+    let huge_page_size = server.huge_page_size_bytes.unwrap_or_default();
+    [
+        ("huge_pages", server.huge_pages.as_str().to_owned()),
+        ("huge_page_size", format!("{}kB", huge_page_size >> 10)),
+        (
+            "shared_memory_type",
+            server.shared_memory_type.as_str().to_owned(),
+        ),
+        ("max_connections", max_connections.to_string()),
+        ("shared_buffers", format!("{}kB", shared_buffers >> 10)),
+    ]
+}
+
+fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, ReadError> {
+    NextBoot::read_for(root, facts.kernel(), is_etc_kept(root)?)
+}
+
+/// A server that runs.
+struct Running {
+    process: Process,
+    /// An address in the main segment.
+    address: u64,
+    shared_memory_type: SharedMemoryType,
+    segment: Result<Segment, Absent>,
+    command_line: Vec<u8>,
+    start_time: u64,
+    /// The user of the server.
+    owner: Option<u32>,
+    members: Vec<Member>,
+}
+
+impl Running {
+    /// Errors: the memory of the process cannot be read.
+    fn open(root: &Root, pid: u32) -> Result<Self, Error> {
+        let process = Process::open(root, pid)?;
+        let mut buffer = Vec::new();
+        let found =
+            process.parse_whole("maps", &mut buffer, maps::EXPECTED, instances::main_segment);
+        let (address, shared_memory_type) = match fact(found)? {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                return Err(Error::new(format!(
+                    "the server with PID {pid} has no shared memory yet"
+                )));
+            }
+            Err(absent) if absent.why == Absence::Denied => {
+                return Err(Error::with_hint(
+                    format!("the memory of the server with PID {pid} cannot be read"),
+                    "Run this as the user of the server, or as root",
+                ));
+            }
+            Err(absent) => return Err(Error::new(absent.to_string())),
+        };
+        // Not a kernel file: any error means that there is no such file.
+        let file = process.read_regular("cwd/postmaster.pid").ok();
+        let lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
+        Ok(Self {
+            address,
+            shared_memory_type,
+            segment: fact(segment::read(&process, address))?,
+            command_line: process.raw_command_line(&mut buffer)?.to_vec(),
+            start_time: lock_file.map_or(0, |file| file.start_time),
+            owner: fact(status::read_identity(&process, &mut buffer))?
+                .ok()
+                .and_then(|identity| identity.uid),
+            members: members(root, &process)?,
+            process,
+        })
+    }
+
+    /// The settings in the files, if none has changed since the start. Their sources of higher
+    /// precedence cannot change while the server runs.
+    fn unchanged_values(&self) -> Result<Option<Values>, ReadError> {
+        let start_time = self.start_time.min(start_by_clock(&self.process)?);
+        Ok(wish::unchanged_since(
+            &self.process,
+            start_time,
+            &self.command_line,
+        ))
+    }
+
+    fn is_recovering(&self) -> bool {
+        ["cwd/standby.signal", "cwd/recovery.signal"]
+            .iter()
+            .any(|name| self.process.read_regular(name).is_ok())
+    }
+
+    fn machine(&self, root: &Root, options: &crate::Server) -> Result<Machine, Error> {
+        let unchanged = match options.settings.as_slice() {
+            [] => self
+                .unchanged_values()?
+                .and_then(|values| self.started_with(&values)),
+            // A start with other settings.
+            _ => None,
+        };
+        let is_found = options.is_found && is_root();
+        let mut machine = match unchanged {
+            Some(now) => self.with(root, &now, Ok(None))?,
+            None if is_found && options.settings.is_empty() => {
+                self.with(root, &self.probable(None)?, Err(options.named_by()))?
+            }
+            None => {
+                let next = NextStart::read(options, Detail::All)?;
+                self.with(root, &self.probable(Some(&next))?, Ok(Some(&next)))?
+            }
+        };
+        if let Some(env) = machine.env.as_mut().filter(|_| is_found) {
+            // No command that root types reaches a server that nobody has named.
+            env.connection = Connection::default();
+        }
+        Ok(machine)
+    }
+
+    /// `next`: `None` if the settings have not changed. Errors: the command that computes it.
+    fn with(
+        &self,
+        root: &Root,
+        now: &Now,
+        next: Result<Option<&NextStart>, String>,
+    ) -> Result<Machine, Error> {
+        let (server, segment) = (now.server.clone(), self.segment.clone());
+        let facts = Facts::of_process(root, server, Ok(&self.process), segment)?;
+        let facts = facts.with_pod_limits(|name| std::env::var_os(name));
+        let config_file = next.as_ref().ok().copied().flatten();
+        let config_file = config_file.and_then(|next| next.config_file.as_deref());
+        let files = match next {
+            Err(command) => Files::NotNamed(command),
+            Ok(None) => Files::NothingPending,
+            Ok(Some(next)) => match (prevents_start(next), &next.settings) {
+                (None, Ok(settings)) if !facts.is_as_now(&settings.server()) => {
+                    Files::Planned(settings.server())
+                }
+                (files, _) => files.unwrap_or(Files::NothingPending),
+            },
+        };
+        let env = self.environment(root, &facts, files)?;
+        let is_on_command_line = |name: &str| {
+            let mut settings = postmaster_arguments::settings(&self.command_line);
+            settings.any(|(set, _)| set == name.as_bytes())
+        };
+        let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
+        let env = Environment {
+            max_connections: now.max_connections,
+            shared_buffers_bytes: now.shared_buffers_bytes,
+            settings: sources(values, is_on_command_line, config_file),
+            ..env
+        };
+        Ok(Machine::new(facts, Some(env)))
+    }
+
+    /// The settings with which the server runs, from files that have not changed. `None`: a value
+    /// has an unusual form.
+    fn started_with(&self, values: &Values) -> Option<Now> {
+        let value = |name, default| values.get(name).map_or(default, String::as_str);
+        let size = wish::parse_size(value("huge_page_size", "0"))?;
+        Some(Now {
+            server: Server {
+                huge_pages: wish::parse_huge_pages(value("huge_pages", "try"))?,
+                shared_memory_type: self.shared_memory_type,
+                huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
+                shared_memory_bytes: self.stated_bytes()?,
+            },
+            max_connections: value("max_connections", "100").parse().ok()?,
+            shared_buffers_bytes: wish::parse_blocks(value("shared_buffers", "128MB"))?,
+        })
+    }
+
+    /// The settings with which the server probably runs, if its files have changed. Its memory
+    /// excludes some values.
+    fn probable(&self, next: Option<&NextStart>) -> Result<Now, Error> {
+        let settings = next.and_then(|next| next.settings.as_ref().ok());
+        let (stated, page) = match &self.segment {
+            Ok(segment) => (self.stated_bytes(), segment.page_bytes),
+            Err(_) => (None, None),
+        };
+        let is_huge = page.is_some_and(|page| page > host::linux::pages::base_page_bytes());
+        let huge_pages = match (settings.map(|settings| settings.huge_pages), is_huge) {
+            (Some(HugePages::Off), true) | (Some(HugePages::On), false) | (None, _) => {
+                HugePages::Try
+            }
+            (Some(next), _) => next,
+        };
+        let size = settings.and_then(|settings| settings.huge_page_size_bytes);
+        let missing = || Error::new("the size of the main shared memory segment is unknown");
+        Ok(Now {
+            server: Server {
+                huge_pages,
+                shared_memory_type: self.shared_memory_type,
+                huge_page_size_bytes: size.filter(|size| !is_huge || page == Some(*size)),
+                shared_memory_bytes: stated.ok_or_else(missing)?,
+            },
+            max_connections: settings.map_or(0, |settings| settings.max_connections),
+            shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
+        })
+    }
+
+    /// The size of the segment in whole MB, as PostgreSQL states it.
+    fn stated_bytes(&self) -> Option<u64> {
+        self.segment
+            .as_ref()
+            .ok()?
+            .bytes
+            .checked_next_multiple_of(1 << 20)
+    }
+
+    fn environment(
+        &self,
+        root: &Root,
+        facts: &Facts,
+        files: Files,
+    ) -> Result<Environment, ReadError> {
+        let mut buffer = Vec::new();
+        let postmaster = &self.process;
+        let host = Host::read(root)?;
+        let nodes = fact(node::read(root, || ()))?;
+        let largest = self
+            .members
+            .iter()
+            .max_by_key(|member| member.memory.shared_faulted_in());
+        let largest = match largest {
+            Some(member) => children::member(root, postmaster.pid(), member.pid, &mut buffer)?,
+            None => None,
+        };
+        let largest = largest.as_ref().map_or(postmaster, |(process, _)| process);
+        let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
+        let may_be_transparent = facts.backing() == Backing::SmallPages
+            && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+        let mappings = match has_several_nodes || may_be_transparent {
+            true => fact(segment::mappings(largest, self.address, &mut buffer))?,
+            false => Err(Absent::not_looked_at()),
+        };
+        let pmd_bytes = fact(transparent_hugepage::pmd_bytes(root))?.ok();
+        let object = fact(segment::object(postmaster, self.address))?.ok();
+        let has_pending_restart = files != Files::NothingPending;
+        Ok(Environment {
+            next_boot: next_boot(root, facts)?,
+            segment_nodes: match &mappings {
+                Ok(mappings) if has_several_nodes => {
+                    fact(numa_maps::pages_by_node(largest, mappings, || ()))?.ok()
+                }
+                _ => None,
+            },
+            segment_thp_bytes: match &mappings {
+                Ok(mappings) if may_be_transparent => {
+                    Some(fact(smaps::thp_bytes(largest, mappings))?)
+                }
+                Err(absent) if may_be_transparent => Some(Err(absent.clone())),
+                _ => None,
+            },
+            nodes,
+            is_segment_aligned: object
+                .zip(pmd_bytes)
+                .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
+            processes: self.members.iter().map(|member| member.figures).collect(),
+            is_container: container::is_container(root)?,
+            other_servers: other_servers(Some(postmaster.pid()), self.owner)?,
+            visibility: visibility::read(root)?,
+            has_pending_restart,
+            allows_alter_system: true,
+            files,
+            ..Environment::of_postmaster(root, host, Ok(postmaster))?
+        })
+    }
+}
+
+/// Maximum length of a title in bytes. That of a backend has the names of a role and a database.
+const LONGEST_TITLE: usize = 1 << 10;
+
+/// The processes of the server: those that run the same program in the same directory.
+fn members(root: &Root, server: &Process) -> Result<Vec<Member>, ReadError> {
+    let postmaster = server.pid();
+    let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
+    let identity = |process: &Process| {
+        Ok::<_, ReadError>(
+            fact(process.program())?
+                .ok()
+                .zip(fact(process.working_directory())?.ok()),
+        )
+    };
+    let own = identity(server)?;
+    let mut buffer = Vec::new();
+    let mut members = Vec::new();
+    for pid in children::pids(root, postmaster, [], || ())? {
+        let Some((process, stat)) = children::member(root, postmaster, pid, &mut buffer)? else {
+            continue;
+        };
+        if identity(&process)? != own {
+            continue;
+        }
+        let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? else {
+            continue;
+        };
+        let oom_score_adj = fact(oom_score::score_adj(&process, &mut buffer))?.ok();
+        let title = fact(process.command_line(&mut buffer))?.unwrap_or_default();
+        let figures = ProcessFigures {
+            oom_score_adj,
+            is_postmaster: pid == postmaster,
+            is_client_backend: is_title_of_client_backend(title),
+            ..ProcessFigures::of(&memory, &stat, uptime)
+        };
+        // Not the opened process: a server can have more than the limit on open files.
+        members.push(Member {
+            pid,
+            title: String::from_utf8_lossy(&title[..title.len().min(LONGEST_TITLE)]).into_owned(),
+            memory,
+            figures,
+        });
+    }
+    Ok(members)
+}
+
+/// Returns the start of a process in seconds since 1970, by the clock as it is set now. The clock
+/// could have been set back since the start.
+fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
+    let ticks = stat::read(process, &mut Vec::new())?.start_ticks;
+    let since_boot = ticks
+        .saturating_mul(1000)
+        .checked_div(rustix::param::clock_ticks_per_second());
+    let since_boot = Duration::from_millis(since_boot.unwrap_or_default());
+    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    let boot = read(ClockId::Realtime).saturating_sub(read(ClockId::Boottime));
+    Ok(boot.saturating_add(since_boot).as_secs())
+}
+
+/// The settings with which a server runs.
+struct Now {
+    server: Server,
+    max_connections: u64,
+    shared_buffers_bytes: u64,
+}
+
+impl Now {
+    /// The settings of a start with the same settings.
+    fn settings(self) -> Settings {
+        Settings {
+            huge_pages: self.server.huge_pages,
+            shared_memory_type: self.server.shared_memory_type,
+            huge_page_size_bytes: self.server.huge_page_size_bytes,
+            shared_memory_bytes: self.server.shared_memory_bytes,
+            max_connections: self.max_connections,
+            shared_buffers_bytes: self.shared_buffers_bytes,
+            on_command_line: BTreeMap::new(),
+            log_directory: PathBuf::new(),
+        }
+    }
+}
+
+/// A process of the server.
+pub(crate) struct Member {
+    pub(crate) pid: u32,
+    /// At most [`LONGEST_TITLE`].
+    pub(crate) title: String,
+    pub(crate) memory: Memory,
+    pub(crate) figures: ProcessFigures,
+}
+
+/// The title of a client backend has the address of the client: `postgres: alice db [local] idle`
+/// (utils/misc/ps_status.c, postmaster/postmaster.c `BackendInitialize`).
+fn is_title_of_client_backend(title: &[u8]) -> bool {
+    let Some(title) = title.strip_prefix(b"postgres: ") else {
+        return false;
+    };
+    let is_address = |word: &[u8]| {
+        word == b"[local]"
+            || word.ends_with(b")")
+                && word
+                    .iter()
+                    .rposition(|&byte| byte == b'(')
+                    .is_some_and(|open| {
+                        let port = &word[open + 1..word.len() - 1];
+                        open > 0 && !port.is_empty() && port.iter().all(u8::is_ascii_digit)
+                    })
+    };
+    let mut words = title.split(|&byte| byte == b' ');
+    let is_sender = |word: &[u8]| word == b"walsender";
+    !words.clone().any(is_sender) && words.any(is_address)
+}

@@ -1,0 +1,331 @@
+//! `hugeinfo`: the answers of the extension when SQL is not available.
+//!
+//! Exit status: 0 done, 1 a start would not get huge pages, 2 PostgreSQL would not start, 3 wrong
+//! usage, missing rights, or unknown.
+
+mod check;
+mod command;
+mod completion;
+mod conninfo;
+mod ensure;
+mod error;
+mod fit;
+mod fleet;
+mod machine;
+mod man;
+mod next_start;
+mod owner;
+mod plan;
+mod pool;
+mod postgres;
+mod preflight;
+mod probe;
+mod promises;
+mod report;
+mod runbook;
+mod scratch;
+mod search;
+mod size;
+mod status;
+mod target;
+mod why;
+
+use std::{
+    ffi::OsString,
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use clap::{Args, Parser, Subcommand, error::ErrorKind};
+
+use advice::check::Status;
+use host::{
+    escape,
+    linux::{lookup::Guard, root::Root},
+    shell,
+};
+
+use crate::size::Size;
+
+/// The allocator of musl maps and unmaps memory again and again, which took a third of the time of
+/// `hugeinfo status`.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
+/// Huge pages for PostgreSQL, without a connection to a server.
+#[derive(Parser)]
+#[command(name = "hugeinfo", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Shows whether the server is on huge pages, and what to do.
+    Status(status::Options),
+    /// Evaluates all checks.
+    Check(check::Options),
+    /// Lists the steps to a healthy server.
+    Runbook(runbook::Options),
+    /// Writes an HTML page about a running server.
+    Report(report::Options),
+    /// Computes how many huge pages a server with these settings needs.
+    Plan(plan::Options),
+    /// Computes the largest shared_buffers that fits into a number of huge pages or amount of memory.
+    Fit(fit::Options),
+    /// Shows whether a start would get huge pages now, as this user and in this cgroup.
+    Preflight(preflight::Options),
+    /// Adds the huge pages that servers need for their next start. Requires root.
+    Ensure(ensure::Options),
+    /// Shows why the server did not start.
+    Why(why::Options),
+    /// Shows hugeinfo_status of many servers, the worst first. Requires psql.
+    Fleet(fleet::Options),
+    /// Prints a shell completion script for this program.
+    Completion(completion::Options),
+    /// Creates the manual pages.
+    #[command(hide = true)]
+    Man(man::Options),
+    #[command(hide = true)]
+    Touch(probe::Options),
+    #[command(hide = true)]
+    Settings(next_start::Options),
+    #[command(hide = true)]
+    Search,
+}
+
+/// The server whose shared memory is computed.
+#[derive(Args)]
+struct Server {
+    /// A setting, as in the option -c of postgres, such as shared_buffers=64GB. Can be repeated.
+    #[arg(short = 'c', value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// Reads the configuration files of this data directory. The server can be running.
+    #[arg(short = 'D', value_name = "DATADIR")]
+    data: Option<std::path::PathBuf>,
+    /// A Debian cluster, such as 17/main.
+    #[arg(long, value_name = "VERSION/NAME", conflicts_with = "data")]
+    cluster: Option<String>,
+    /// The major version of PostgreSQL. Default: that of the data directory, or the newest
+    /// installed one.
+    #[arg(long, value_name = "MAJOR", conflicts_with = "bindir")]
+    pg: Option<u32>,
+    /// The directory of the PostgreSQL programs.
+    #[arg(long, value_name = "DIR")]
+    bindir: Option<std::path::PathBuf>,
+    #[arg(skip = next_start::TIME_LIMIT)]
+    time_limit: Duration,
+    /// The postmaster. `None`: the server does not run, or was not searched for.
+    #[arg(skip)]
+    postmaster: Option<u32>,
+    /// The search has found this server, and nobody has named it.
+    #[arg(skip)]
+    is_found: bool,
+}
+
+impl Server {
+    /// The directory for the option -D of postgres.
+    fn directory(&self) -> Option<PathBuf> {
+        let cluster = self.cluster.as_ref();
+        // systemd writes the name of an instance with a slash for each dash: 17/my/db.
+        let cluster = cluster.map(|name| match name.split_once('/') {
+            Some((version, name)) => format!("{version}/{}", name.replace('/', "-")),
+            None => name.clone(),
+        });
+        let cluster = cluster.map(|name| Path::new("/etc/postgresql").join(name));
+        self.data.clone().or(cluster)
+    }
+
+    /// These options, with another directory.
+    fn at(&self, directory: Option<PathBuf>) -> Self {
+        Self {
+            settings: self.settings.clone(),
+            data: directory,
+            cluster: None,
+            pg: self.pg,
+            bindir: self.bindir.clone(),
+            time_limit: self.time_limit,
+            postmaster: None,
+            is_found: false,
+        }
+    }
+
+    /// The command with which a person declares to trust the configuration of this server.
+    fn named_by(&self) -> String {
+        let verb = std::env::args().nth(1).unwrap_or_default();
+        let moment = match verb.as_str() {
+            "ensure" => " --for restart",
+            _ => "",
+        };
+        let word = |word: OsString| match word.to_str() {
+            // An option, not a value.
+            Some(option) if option.starts_with('-') => Some(option.to_owned()),
+            _ => shell::quoted(word),
+        };
+        let words = self.arguments().into_iter().map(word);
+        let words: Option<Vec<_>> = words.collect();
+        let words = words.map_or("-D DATADIR".to_owned(), |words| words.join(" "));
+        format!("hugeinfo {verb} {words}{moment}")
+    }
+
+    /// These options, for each of several servers.
+    fn of_several(&self) -> Self {
+        Self {
+            time_limit: next_start::TIME_LIMIT_OF_SEVERAL,
+            ..self.at(self.directory())
+        }
+    }
+
+    /// These options for another run of this program.
+    fn arguments(&self) -> Vec<OsString> {
+        let directory = self.directory().map(PathBuf::into_os_string);
+        let bindir = self.bindir.clone().map(PathBuf::into_os_string);
+        let pg = self.pg.map(|major| major.to_string().into());
+        let options = [("-D", directory), ("--bindir", bindir), ("--pg", pg)];
+        let options = options
+            .into_iter()
+            .filter_map(|(option, value)| Some([option.into(), value?]));
+        let settings = self.settings.iter();
+        let settings = settings.map(|setting| ["-c".into(), setting.into()]);
+        options.chain(settings).flatten().collect()
+    }
+}
+
+/// The host on which the server is to run.
+#[derive(Args)]
+struct Host {
+    /// The RAM of the host, such as 256GB. Default: that of this host.
+    #[arg(long, value_name = "SIZE")]
+    host_ram: Option<Size>,
+    /// The huge page size of the host, such as 1GB. Unless this is the default size of the kernel,
+    /// the server also needs huge_page_size. Default: all sizes of this host.
+    #[arg(long, value_name = "SIZE")]
+    page_size: Option<Size>,
+}
+
+impl Host {
+    fn is_this(&self) -> bool {
+        self.host_ram.is_none() && self.page_size.is_none()
+    }
+}
+
+/// Whether this process has the rights of root.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The files of this machine. As root, lookups do not wait for file systems that programs of users
+/// serve.
+fn root() -> Root {
+    static ROOT: LazyLock<Root> = LazyLock::new(|| match is_root() {
+        true => Root::system().guarded(Arc::new(Guard::new().unwrap_or_default())),
+        false => Root::system(),
+    });
+    ROOT.clone()
+}
+
+/// The result of a verb.
+struct Done {
+    text: String,
+    exit_status: u8,
+}
+
+impl From<String> for Done {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            exit_status: 0,
+        }
+    }
+}
+
+/// The exit status of a plugin for Nagios.
+fn exit_status(status: Status) -> u8 {
+    match status {
+        Status::Ok => 0,
+        Status::Warning => 1,
+        Status::Critical => 2,
+        Status::Unknown => 3,
+    }
+}
+
+/// The worse exit status of two servers. Critical counts more than unknown, as in `check`.
+fn worse(one: u8, other: u8) -> u8 {
+    const FROM_MILDEST: [u8; 4] = [0, 3, 1, 2];
+    let rank = |status: &u8| FROM_MILDEST.iter().position(|known| known == status);
+    match rank(&one) > rank(&other) {
+        true => one,
+        false => other,
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let is_help = matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+            );
+            let _ = error.print();
+            return ExitCode::from(if is_help { 0 } else { 3 });
+        }
+    };
+    let handled = match arguments.verb {
+        // They have nothing to clean up, and end at once.
+        Verb::Touch(_) | Verb::Search => Ok(()),
+        Verb::Settings(_) if is_root() => Ok(()),
+        _ => command::end_on_signal(),
+    };
+    let done = handled.and_then(|()| match arguments.verb {
+        Verb::Status(options) => status::run(&options),
+        Verb::Check(options) => check::run(&options),
+        Verb::Runbook(options) => runbook::run(&options),
+        Verb::Report(options) => report::run(&options),
+        Verb::Plan(options) => plan::run(&options),
+        Verb::Fit(options) => fit::run(&options),
+        Verb::Preflight(options) => preflight::run(&options),
+        Verb::Ensure(options) => ensure::run(&options),
+        Verb::Why(options) => why::run(&options),
+        Verb::Touch(options) => probe::touch(&options),
+        Verb::Fleet(options) => fleet::run(&options),
+        Verb::Settings(options) => next_start::run(&options),
+        Verb::Search => search::run(),
+        Verb::Completion(options) => Ok(completion::run(&options)),
+        Verb::Man(options) => man::run(&options),
+    });
+    match done {
+        Ok(done) => {
+            let mut out = std::io::stdout();
+            let written = out.write_all(done.text.as_bytes());
+            if let Err(error) = written.and_then(|()| out.flush()) {
+                eprintln!("hugeinfo: could not write the result: {error}");
+                return ExitCode::from(3);
+            }
+            ExitCode::from(done.exit_status)
+        }
+        Err(error) => {
+            // Parts of it can be from the owner of a data directory.
+            eprint!("hugeinfo: {}", escape::lines(error.to_string()));
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn critical_counts_most() {
+        for (one, other, expected) in [(2, 3, 2), (3, 1, 1), (0, 3, 3), (1, 0, 1), (2, 2, 2)] {
+            assert_eq!(worse(one, other), expected);
+            assert_eq!(worse(other, one), expected);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The settings of the next start, which PostgreSQL computes with the rights of the server's user.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use advice::model::machine::ServerState;
+use clap::Args;
+use host::{
+    escape,
+    server::{facts, failed_start::FailedStart},
+};
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Done, Server, command,
+    error::Error,
+    is_root,
+    owner::{self, Owned},
+    postgres::{Planned, Trust},
+    root,
+    target::starts_at_boot,
+};
+
+/// The part of the next start that is computed. PostgreSQL's program runs once for each setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The settings that determine its huge pages.
+    Pages,
+    /// Everything.
+    All,
+}
+
+/// The options of `hugeinfo settings`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: Server,
+    #[arg(long)]
+    only_pages: bool,
+    /// The running server, if this process is of root.
+    #[arg(long)]
+    postmaster: Option<u32>,
+    /// Root runs this as the owner of the data directory.
+    #[arg(long)]
+    for_root: bool,
+}
+
+/// The next start, as far as it matters for memory. Written by the owner of the data directory, so
+/// nothing in it can be trusted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct NextStart {
+    /// The version of PostgreSQL, such as `15.20`. Empty: not computed.
+    pub(crate) version: String,
+    /// The real data directory. `None`: there is none yet.
+    pub(crate) data_directory: Option<PathBuf>,
+    /// The configuration file. `None`: the default.
+    pub(crate) config_file: Option<PathBuf>,
+    /// Errors: PostgreSQL would not start.
+    pub(crate) settings: Result<Settings, FailedStart>,
+    /// Whether Debian starts the cluster at boot. Other servers: true.
+    pub(crate) starts_at_boot: bool,
+    /// The user who wrote this, if this process is of root. Set by root, whatever is written.
+    pub(crate) owner: Option<u32>,
+}
+
+/// The settings.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) huge_pages: facts::HugePages,
+    pub(crate) shared_memory_type: facts::SharedMemoryType,
+    pub(crate) huge_page_size_bytes: Option<u64>,
+    pub(crate) shared_memory_bytes: u64,
+    pub(crate) max_connections: u64,
+    pub(crate) shared_buffers_bytes: u64,
+    /// Settings on the command line of the server, by name.
+    pub(crate) on_command_line: BTreeMap<String, String>,
+    /// Empty: not computed.
+    pub(crate) log_directory: PathBuf,
+}
+
+impl Settings {
+    pub(crate) fn server(&self) -> facts::Server {
+        facts::Server {
+            huge_pages: self.huge_pages,
+            shared_memory_type: self.shared_memory_type,
+            huge_page_size_bytes: self.huge_page_size_bytes.filter(|bytes| *bytes > 0),
+            shared_memory_bytes: self.shared_memory_bytes,
+        }
+    }
+}
+
+/// Time for the programs of PostgreSQL that compute a next start.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// Time for each of several servers.
+pub(crate) const TIME_LIMIT_OF_SEVERAL: Duration = Duration::from_secs(20);
+
+impl NextStart {
+    /// Computes the next start. As root, with the rights of the owner of the data directory.
+    ///
+    /// Errors: the directory is empty, perhaps because its file system is not mounted.
+    pub(crate) fn read(server: &Server, detail: Detail) -> Result<Self, Error> {
+        let next = Self::read_or_new(server, detail)?;
+        match (server.directory(), next.state()) {
+            (Some(directory), ServerState::NotCreated) => Err(Error::with_hint(
+                format!("{} is empty", escape::name(directory)),
+                "Is its file system mounted? To forecast the start of a new server, use hugeinfo preflight",
+            )),
+            _ => Ok(next),
+        }
+    }
+
+    /// Like [`read`](Self::read), but if the directory is empty, of the server that `initdb` would
+    /// create there.
+    pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
+        if !is_root() {
+            return Self::compute(server, detail, Trust::Own);
+        }
+        if server.is_found {
+            return Err(Error::with_hint(
+                "the next start is unknown, because root runs PostgreSQL only for servers that are named",
+                format!("If you trust its configuration: {}", server.named_by()),
+            ));
+        }
+        let mut command = command::this("settings");
+        command.args(arguments(server, detail));
+        let postmaster = server.postmaster.map(|pid| format!("--postmaster={pid}"));
+        command.args(postmaster);
+        owner::end_with_parent(&mut command);
+        let output = command::run(command, server.time_limit)?;
+        if !output.status.success() {
+            let text = output.err.trim();
+            let text = text.strip_prefix("hugeinfo: ").unwrap_or(text);
+            let (message, hint) = match text.split_once("\nHINT: ") {
+                Some((message, hint)) => (message, Some(hint.to_owned())),
+                None => (text, None),
+            };
+            return Err(match message {
+                "" => Error::new(format!("hugeinfo settings ended with {}", output.status)),
+                message => Error::Other(message.to_owned(), hint),
+            });
+        }
+        Self::parse(&output.out)
+    }
+
+    fn parse(json: &str) -> Result<Self, Error> {
+        serde_json::from_str(json.trim())
+            .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))
+    }
+
+    fn to_json(&self) -> Result<Done, Error> {
+        let json = serde_json::to_string(self);
+        json.map(|text| Done::from(text + "\n"))
+            .map_err(|error| Error::new(error.to_string()))
+    }
+
+    /// Refuses a data directory of another user. PostgreSQL does so, too, but the owner can change
+    /// what the process writes.
+    fn of_owner(self, owner: u32) -> Result<Self, Error> {
+        if let Some(data) = &self.data_directory {
+            let found = root()
+                .look_up(data)
+                .and_then(|found| found.owner_and_mode());
+            let (uid, mode) = found.map_err(|error| owner::unreachable(data, error))?;
+            if uid != owner || FileType::from_raw_mode(mode) != FileType::Directory {
+                return Err(Error::new(format!(
+                    "{} is not a directory that the user of the server owns",
+                    escape::name(data)
+                )));
+            }
+        }
+        let of_owner = |refusal: FailedStart| FailedStart {
+            message: owner::attributed(owner, &Error::Refused(refusal.clone()).to_string()),
+            detail: Vec::new(),
+            hint: None,
+            ..refusal
+        };
+        Ok(Self {
+            owner: Some(owner),
+            version: escape::name(&self.version),
+            settings: self.settings.map_err(of_owner),
+            ..self
+        })
+    }
+
+    fn compute(server: &Server, detail: Detail, trust: Trust) -> Result<Self, Error> {
+        let is_new = server.directory().as_deref().is_some_and(is_empty);
+        let prepared = match is_new {
+            true => Planned::prepare(&server.at(None), trust),
+            false => Planned::prepare(server, trust),
+        };
+        let directory = server.directory();
+        let starts_at_boot = directory.as_deref().is_none_or(starts_at_boot);
+        match prepared {
+            Ok(planned) => Ok(Self {
+                starts_at_boot,
+                ..planned.next_start(detail)?
+            }),
+            // The directory and the version are in files that PostgreSQL refuses.
+            Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Self {
+                version: String::new(),
+                data_directory: None,
+                config_file: None,
+                settings: Err(refusal),
+                starts_at_boot: true,
+                owner: None,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The state of a server that does not run.
+    pub(crate) fn state(&self) -> ServerState {
+        match (&self.settings, &self.data_directory) {
+            (Ok(_), None) => ServerState::NotCreated,
+            // If PostgreSQL refuses the configuration, the directory is unknown.
+            _ => ServerState::Stopped,
+        }
+    }
+
+    /// The settings. Errors: PostgreSQL would not start.
+    pub(crate) fn settings(&self) -> Result<&Settings, Error> {
+        self.settings
+            .as_ref()
+            .map_err(|refusal| Error::Refused(refusal.clone()))
+    }
+}
+
+/// `hugeinfo settings`: prints the next start as JSON. Root runs it to compute the next start with
+/// the rights of the owner of the data directory.
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let detail = match options.only_pages {
+        true => Detail::Pages,
+        false => Detail::All,
+    };
+    if is_root() {
+        let Some(data) = options.server.directory() else {
+            return Err(Error::with_hint(
+                "cannot run as root, because the PostgreSQL programs refuse to run as root",
+                "Use -D, or run this as an ordinary user",
+            ));
+        };
+        let owned = Owned::find(&data)?;
+        let server = options.server.at(Some(owned.directory.clone()));
+        let mut arguments = arguments(&server, detail);
+        arguments.push("--for-root".into());
+        // In this process, because lookups in directories of the owner can take forever.
+        let done = owned.run("settings", arguments, options.postmaster)?;
+        return NextStart::parse(&done.text)?.of_owner(owned.uid)?.to_json();
+    }
+    let trust = match options.for_root {
+        true => Trust::ForRoot,
+        false => Trust::Own,
+    };
+    NextStart::compute(&options.server, detail, trust)?.to_json()
+}
+
+fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
+    let mut arguments = server.arguments();
+    if detail == Detail::Pages {
+        arguments.push("--only-pages".into());
+    }
+    arguments
+}
+
+/// True for a directory for `initdb`.
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_directories_of_other_users_are_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let own = rustix::process::geteuid().as_raw();
+        let file = directory.path().join("file");
+        fs::write(&file, "").expect("written");
+        let of_owner = |data: Option<&Path>, owner| {
+            let json = serde_json::json!({
+                "version": "15.1\u{1b}[2J\nx", "data_directory": data, "config_file": null, "owner": 0, "starts_at_boot": true,
+                "settings": { "Ok": {
+                    "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
+                    "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
+                    "on_command_line": {}, "log_directory": "",
+                } },
+            });
+            let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
+            let next = next.of_owner(owner).ok()?;
+            assert_eq!(next.version, r"15.1\033[2J\012x");
+            next.owner
+        };
+        assert_eq!(of_owner(Some(directory.path()), own), Some(own));
+        assert_eq!(of_owner(None, own), Some(own));
+        assert_eq!(of_owner(Some(directory.path()), own + 1), None);
+        assert_eq!(of_owner(Some(&file), own), None);
+        assert_eq!(of_owner(Some(Path::new("/nowhere")), own), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! Pages that `ensure` has promised to servers that have not started yet, so that servers which
+//! start at the same time do not count the same free pages.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::{fd::OwnedFd, unix::fs::DirBuilderExt},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use advice::model::machine::Machine;
+use host::{
+    linux::{
+        error::absent_or,
+        process::{Process, status},
+    },
+    units::{PageSize, Pages},
+};
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags},
+    io::Errno,
+    time::ClockId,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{command::is_interrupted, error::Error, postgres::works_for, root};
+
+const DIRECTORY: &str = "/run/hugeinfo";
+const FILE: &str = "promises.json";
+
+/// How long pages are set aside for a server that has not started.
+const LIFETIME: Duration = Duration::from_secs(120);
+
+/// A promise.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Promise {
+    data_directory: PathBuf,
+    /// The user of the server.
+    owner: Option<u32>,
+    page_size_bytes: u64,
+    pages: u64,
+    /// The postmaster that is to be restarted, and the pages that it holds until then.
+    to_restart: Option<(u32, u64)>,
+    /// Seconds since boot.
+    since: u64,
+}
+
+impl Promise {
+    /// Pages of the pool that are neither held nor reserved yet. `None`: the server has started.
+    fn open_pages(&self) -> Option<u64> {
+        match self.to_restart {
+            // Until it ends.
+            Some((pid, held)) if works_for(pid, &self.data_directory, self.owner) => {
+                Some(self.pages.saturating_sub(held))
+            }
+            _ => {
+                let has_started = has_started(&self.data_directory, self.owner);
+                (!has_started.unwrap_or(false)).then_some(self.pages)
+            }
+        }
+    }
+}
+
+/// Whether a server of this user runs in this directory and has its shared memory, which it allocates
+/// after it has written its lock file and loaded libraries. Reads no file of the user.
+pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
+    let root = root();
+    let mut buffer = Vec::new();
+    for pid in Process::numbers(&root)? {
+        if !works_for(pid, data, owner) {
+            continue;
+        }
+        let memory = Process::open(&root, pid)
+            .and_then(|process| status::read_memory(&process, &mut buffer));
+        let has_pages = |memory: status::Memory| {
+            let shared = memory.rss_shmem.max(memory.hugetlb);
+            shared.is_some_and(|bytes| bytes > 0)
+        };
+        if absent_or(memory)?.is_ok_and(has_pages) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The promises, locked against other runs.
+pub(crate) struct Promises {
+    directory: Option<OwnedFd>,
+    all: Vec<Promise>,
+}
+
+impl Promises {
+    /// No promises, and no lock.
+    pub(crate) fn none() -> Self {
+        Self {
+            directory: None,
+            all: Vec::new(),
+        }
+    }
+
+    /// Waits for the lock, and reads the promises that are still open.
+    pub(crate) fn lock(deadline: Instant) -> Result<Self, Error> {
+        let path = Path::new(DIRECTORY);
+        let failed = |what: &str, error: io::Error| Error::file(what, path, error);
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed("create", error));
+            }
+            _ => {}
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| failed("open", errno.into()))?;
+        let found = rustix::fs::fstat(&directory).map_err(|errno| failed("open", errno.into()))?;
+        // A user who can open the directory can hold the lock.
+        if found.st_uid != 0 || found.st_mode & 0o077 != 0 {
+            return Err(Error::with_hint(
+                format!("{DIRECTORY} is accessible to users other than root"),
+                format!("Remove it: rm -r {DIRECTORY}"),
+            ));
+        }
+        while let Err(errno) =
+            rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive)
+        {
+            if is_interrupted() {
+                return Err(Error::new("interrupted by a signal"));
+            }
+            if errno != Errno::WOULDBLOCK || Instant::now() > deadline {
+                return Err(Error::with_hint(
+                    format!("could not lock {DIRECTORY}: {errno}"),
+                    "Another run of ensure might still be waiting for memory",
+                ));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let now = seconds_since_boot();
+        let mut all = read(&directory).unwrap_or_default();
+        all.retain(|promise| {
+            let age = now.checked_sub(promise.since);
+            age.is_some_and(|age| age < LIFETIME.as_secs()) && promise.open_pages().is_some()
+        });
+        Ok(Self {
+            directory: Some(directory),
+            all,
+        })
+    }
+
+    /// Forgets promises to servers that have mapped their pages. Returns whether there were any.
+    pub(crate) fn forget_kept(&mut self) -> bool {
+        let before = self.all.len();
+        self.all.retain(|promise| promise.open_pages().is_some());
+        self.all.len() < before
+    }
+
+    /// Counts the pages of other servers as reserved.
+    pub(crate) fn reserve(&self, machine: &mut Machine, own: &Path) {
+        let others = self
+            .all
+            .iter()
+            .filter(|promise| promise.data_directory != own);
+        for promise in others {
+            let pages = promise.open_pages().unwrap_or_default();
+            let pools = machine.facts.pools.iter_mut().flatten();
+            for pool in pools.filter(|pool| pool.page_bytes == promise.page_size_bytes) {
+                pool.reserved = pool.free.min(pool.reserved.saturating_add(pages));
+            }
+        }
+    }
+
+    /// Adds a promise, or replaces that for the same server.
+    pub(crate) fn promise(
+        &mut self,
+        data_directory: PathBuf,
+        owner: Option<u32>,
+        size: PageSize,
+        pages: Pages,
+        to_restart: Option<(u32, Pages)>,
+    ) {
+        self.all
+            .retain(|promise| promise.data_directory != data_directory);
+        self.all.push(Promise {
+            data_directory,
+            owner,
+            page_size_bytes: size.0,
+            pages: pages.0,
+            to_restart: to_restart.map(|(pid, held)| (pid, held.0)),
+            since: seconds_since_boot(),
+        });
+    }
+
+    /// Writes the promises.
+    pub(crate) fn save(&self) -> Result<(), Error> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let written = serde_json::to_vec(&self.all)
+            .map_err(io::Error::from)
+            .and_then(|json| {
+                // Renamed when whole, because a run can be killed.
+                let new = "promises.new";
+                let file = rustix::fs::openat(directory, new, flags | OFlags::CLOEXEC, mode)?;
+                File::from(file).write_all(&json)?;
+                Ok(rustix::fs::renameat(directory, new, directory, FILE)?)
+            });
+        written.map_err(|error| Error::file("write", &Path::new(DIRECTORY).join(FILE), error))
+    }
+}
+
+fn read(directory: &OwnedFd) -> Option<Vec<Promise>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, FILE, flags, Mode::empty()).ok()?;
+    let mut bytes = Vec::new();
+    File::from(file)
+        .take(1 << 20)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn seconds_since_boot() -> u64 {
+    let now = rustix::time::clock_gettime(ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn promises_end_when_shared_memory_is_in_use() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = fs::canonicalize(directory.path()).expect("a path");
+        let mut promises = Promises::none();
+        promises.promise(data.clone(), None, PageSize(2 << 20), Pages(7), None);
+        // A process that is starting, and one with shared memory.
+        for (script, expected) in [
+            ("sleep 60", false),
+            (
+                "use IPC::SysV; $id = shmget(0, 4096, 0600); $at = IPC::SysV::shmat($id, undef, 0); shmctl($id, 0, 0); IPC::SysV::memwrite($at, 'x', 0, 1); sleep 60",
+                true,
+            ),
+        ] {
+            let mut server = Command::new("perl")
+                .args(["-e", script])
+                .current_dir(&data)
+                .spawn()
+                .expect("a process");
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let limit = if expected { deadline } else { Instant::now() };
+            while !has_started(&data, None).expect("read") && Instant::now() < limit {
+                thread::sleep(Duration::from_millis(10));
+            }
+            assert_eq!(promises.forget_kept(), expected);
+            server.kill().expect("ended");
+            server.wait().expect("ended");
+        }
+        assert!(promises.all.is_empty());
+    }
+}

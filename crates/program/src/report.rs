@@ -1,0 +1,164 @@
+//! `hugeinfo report`: one HTML page about a running server.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use host::{
+    escape,
+    server::{
+        footprint::{Footprint, Shared},
+        sources,
+    },
+};
+use hugeinfo_report::{
+    page,
+    subject::{About, Figures, Process, Subject},
+    utc_now,
+};
+use serde_json::Value;
+
+use crate::{
+    Done,
+    error::Error,
+    machine::{self, Member},
+    root,
+    target::Target,
+};
+
+/// Bytes of a saved row. A row has about 1 kB.
+const LARGEST_ROW: u64 = 1 << 20;
+
+/// The options of `report`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: crate::Server,
+    /// Compares the memory of the server with a saved row of hugeinfo_footprint, as written by psql
+    /// -XAtqc 'SELECT to_jsonb(f) FROM hugeinfo_footprint AS f'.
+    #[arg(long, value_name = "FILE")]
+    before: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let before = options.before.as_deref().map(saved).transpose()?;
+    let target = Target::find(&options.server)?;
+    let Some(pid) = target.postmaster else {
+        return Err(Error::with_hint(
+            "the server does not run",
+            "To see its next start, use hugeinfo status",
+        ));
+    };
+    let seen = machine::read_running(pid, &target.options(&options.server))?;
+    let memories: Vec<_> = seen.members.iter().map(|member| member.memory).collect();
+    let name = rustix::system::uname();
+    let env = seen.machine.env.as_ref();
+    let address = env.and_then(|env| env.connection.address.as_ref());
+    let subject = Subject {
+        // Dynamic shared memory of a server can be found only from inside.
+        footprint: Footprint::new(&seen.machine.facts, &memories, &Shared::default()),
+        before,
+        sources: sources::probe(&root(), &seen.subject),
+        about: About {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            server_version: seen.major_version,
+            taken_at: utc_now(),
+            is_in_recovery: seen.is_recovering,
+            host_name: Some(escape::name(&*name.nodename().to_string_lossy())),
+            cluster_name: None,
+            port: address.map(|(_, port)| port.to_string()),
+        },
+        may_plan: true,
+        processes: seen.members.iter().map(process).collect(),
+        machine: seen.machine,
+    };
+    Ok(page(&subject).into())
+}
+
+/// The saved row in a file.
+fn saved(file: &Path) -> Result<Figures, Error> {
+    let name = escape::name(file);
+    let text = File::open(file).and_then(|file| io::read_to_string(file.take(LARGEST_ROW)));
+    let text = text.map_err(|error| Error::new(format!("could not read {name}: {error}")))?;
+    let row: Option<Value> = serde_json::from_str(&text).ok();
+    let before = row.and_then(|row| Figures::of_row(|column| row.get(column)?.as_u64()));
+    before.ok_or_else(|| Error::new(format!("{name} is not a row of hugeinfo_footprint as JSON")))
+}
+
+/// The type of a process other than a client backend in its title, which begins with the name of
+/// the cluster, if it has one, and ends with anything, such as the address of a client. Other types
+/// are those of extensions (miscinit.c `GetBackendTypeDesc`).
+fn type_in(title: &str) -> &'static str {
+    const TYPES: [&str; 14] = [
+        "archiver",
+        "autovacuum launcher",
+        "autovacuum worker",
+        "background writer",
+        "checkpointer",
+        "io worker",
+        "logger",
+        "logical replication launcher",
+        "slotsync worker",
+        "startup",
+        "walreceiver",
+        "walsender",
+        "walsummarizer",
+        "walwriter",
+    ];
+    let title = title.strip_prefix("postgres: ").unwrap_or(title);
+    let after_name = title.rsplit_once(": ").map_or(title, |(_, rest)| rest);
+    let found = TYPES
+        .into_iter()
+        .find(|known| title.starts_with(known) || after_name.starts_with(known));
+    found.unwrap_or("background worker")
+}
+
+fn process(member: &Member) -> Process {
+    let kind = match &member.figures {
+        figures if figures.is_postmaster => "postmaster",
+        figures if figures.is_client_backend => "client backend",
+        _ => type_in(&member.title),
+    };
+    Process {
+        pid: member.pid,
+        backend_type: Some(kind.to_owned()),
+        memory: member.memory,
+        major_faults: member.figures.major_faults,
+        ..Process::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::type_in;
+
+    #[test]
+    fn titles_have_types_and_no_addresses() {
+        for (title, expected) in [
+            ("postgres: checkpointer ", "checkpointer"),
+            ("postgres: 15/main: checkpointer ", "checkpointer"),
+            ("postgres: a: b: checkpointer ", "checkpointer"),
+            (
+                "postgres: walsender repl 10.0.0.7(5432) streaming 0/3000",
+                "walsender",
+            ),
+            (
+                "postgres: main: walsender repl 10.0.0.7(5432) idle",
+                "walsender",
+            ),
+            ("postgres: walsender db 10.0.0.7(5432) idle", "walsender"),
+            ("postgres: io worker 0", "io worker"),
+            (
+                "postgres: logical replication apply worker for 16",
+                "background worker",
+            ),
+            ("postgres: secret 10.0.0.7", "background worker"),
+            ("/usr/lib/postgresql/15/bin/postgres", "background worker"),
+        ] {
+            assert_eq!(type_in(title), expected, "{title}");
+        }
+    }
+}

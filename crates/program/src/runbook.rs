@@ -1,0 +1,80 @@
+//! `hugeinfo runbook`: the steps to a healthy server.
+
+use std::fmt::Write;
+
+use advice::runbook::{self, Row};
+use clap::Args;
+use host::escape;
+use serde_json::{Value, json};
+
+use crate::{
+    Done,
+    error::Error,
+    machine,
+    status::{Format, with_state},
+    target::Target,
+};
+
+/// The options of `runbook`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: crate::Server,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let target = Target::find(&options.server)?;
+    let machine = machine::read(&target, &options.server)?;
+    let rows = runbook::of(&machine, None);
+    Ok(match options.format {
+        Format::Text => to_text(&rows),
+        Format::Json => {
+            let rows: Vec<_> = (1..)
+                .zip(&rows)
+                .map(|(step, row)| to_json(step, row))
+                .collect();
+            format!("{:#}\n", with_state(&machine, json!({ "runbook": rows })))
+        }
+    }
+    .into())
+}
+
+/// A row of `hugeinfo_runbook`.
+fn to_json(step: u64, row: &Row) -> Value {
+    json!({
+        "step": step,
+        "where_to_run": row.place.map(|place| place.as_str()),
+        "command": row.command,
+        "why": row.why,
+        "expected": row.expected,
+        "is_disruptive": row.is_disruptive,
+        "instruction": row.instruction,
+    })
+}
+
+fn to_text(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "There is nothing to do.\n".to_owned();
+    }
+    let mut text = String::new();
+    for (number, row) in (1..).zip(rows) {
+        let place = row.place.map_or("a person", |place| place.as_str());
+        let disruptive = if row.is_disruptive {
+            ", ends all sessions"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "{number}. {place}{disruptive}: {}", row.why);
+        let what = row.command.as_ref().or(row.instruction.as_ref());
+        for line in what.iter().flat_map(|what| what.lines()) {
+            let _ = writeln!(text, "    {line}");
+        }
+        if let Some(expected) = &row.expected {
+            let _ = writeln!(text, "   then: {expected}");
+        }
+    }
+    escape::lines(text)
+}
