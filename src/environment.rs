@@ -17,14 +17,13 @@ use host::{
             status::{self, Memory},
         },
         root::Root,
-        transparent_hugepage,
+        sysctl, transparent_hugepage,
     },
     server::{
         connection::Connection,
-        environment::{Environment, ProcessFigures},
-        facts::{Backing, Facts, through},
-        host::Host,
+        facts::{Facts, through},
         instances::Instance,
+        state::{Backing, ProcessFigures, State},
         visibility::{self, Visibility},
     },
 };
@@ -47,18 +46,19 @@ use crate::{
 /// without reading them again.
 pub(crate) type Watcher<'w> = dyn FnMut(&Member, &Memory, &mut Vec<u8>) -> Result<(), Error> + 'w;
 
-/// Reads the environment. `waiting` has the effect of the configuration files.
+/// Adds everything that checks need. `waiting` has the effect of the configuration files.
 pub(crate) fn read(
-    facts: &Facts,
+    facts: Facts,
     waiting: impl FnOnce(&Facts) -> Waiting,
     watcher: &mut Watcher<'_>,
-) -> Result<Environment, Error> {
+) -> Result<Facts, Error> {
     let root = cached::root();
-    let host = Host::read(&root)?;
+    let postmaster = postmaster(&root)?;
+    let facts = facts.with_postmaster(&root, postmaster.as_ref())?;
     let nodes = fact(node::read(&root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
-    let may_be_transparent = facts.backing() == Backing::SmallPages
-        && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+    let may_be_transparent = facts.state.backing() == Backing::SmallPages
+        && facts.state.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
     // Meanwhile, this backend reads the processes of this server.
     let search = OtherServers::start(&root, Scope::Host)?;
@@ -67,15 +67,16 @@ pub(crate) fn read(
         faulted_in.try_push((memory.shared_faulted_in(), member.process.pid()))?;
         watcher(member, memory, buffer)
     })?;
-    let postmaster = postmaster(&root)?;
-    let env = Environment::of_postmaster(&root, host, postmaster.as_ref())?;
     let (other_servers, visibility) = search.finish(&root)?;
-    let waiting = waiting(facts);
-    Ok(Environment {
-        next_boot: next_boot(&root, facts)?,
-        nodes,
+    let waiting = waiting(&facts);
+    let state = State {
+        files: waiting.files,
+        has_pending_restart: reload::something_may_wait(),
+        pending_settings: waiting.settings,
+        next_boot: next_boot(&root, &facts)?,
+        processes,
         segment_nodes: if has_several_nodes {
-            processes::segment_pages_by_node(facts.backing(), &faulted_in)?
+            processes::segment_pages_by_node(facts.state.backing(), &faulted_in)?
         } else {
             None
         },
@@ -84,19 +85,21 @@ pub(crate) fn read(
         } else {
             None
         },
+        ..facts.state
+    };
+    Ok(Facts {
+        state,
+        is_whole: true,
+        nodes,
         is_segment_aligned: is_segment_aligned(&root)?,
-        processes,
         is_container: cached::is_container(&root)?,
         other_servers,
         visibility,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: setting_source::in_effect(),
-        has_pending_restart: reload::something_may_wait(),
-        pending_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
-        files: waiting.files,
-        ..env
+        ..facts
     })
 }
 
@@ -109,19 +112,20 @@ pub(crate) enum OfProcesses {
     Few,
 }
 
-/// Reads the facts that `hugeinfo_status` needs; the rest counts as missing. The cost does not grow
+/// Adds the facts that `hugeinfo_status` needs; the rest counts as missing. The cost does not grow
 /// with the number of processes, unless `scope` is the host or all are read. `None`: do not search
 /// for other servers.
 ///
 /// If pages are idle and servers in other IPC namespaces are not searched, `visibility` records
 /// that there can be more servers.
 pub(crate) fn for_status(
+    facts: Facts,
     scope: Option<Scope>,
     of_processes: OfProcesses,
     is_idle: bool,
     waiting: Waiting,
     has_pending_restart: bool,
-) -> Result<Environment, Error> {
+) -> Result<Facts, Error> {
     let root = cached::root();
     let postmaster = postmaster(&root)?;
     let memory_limits = through(postmaster.as_ref(), |postmaster| {
@@ -145,51 +149,61 @@ pub(crate) fn for_status(
         Visibility::Host if is_idle && scope != Some(Scope::Host) => Visibility::Namespace,
         visibility => visibility,
     };
-    Ok(Environment {
-        nodes: fact(node::read_memory_of_all(&root, check_for_interrupts))?,
+    let state = State {
+        files: waiting.files,
+        has_pending_restart,
+        pending_settings: waiting.settings,
         processes,
+        memory_limits,
+        vm: sysctl::read_overcommit(&root)?,
+        ..facts.state
+    };
+    Ok(Facts {
+        state,
+        is_whole: true,
+        nodes: fact(node::read_memory_of_all(&root, check_for_interrupts))?,
         is_container: cached::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
-        memory_limits,
         other_servers,
         visibility,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
-        has_pending_restart,
-        pending_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
-        files: waiting.files,
-        ..Environment::unread(Host::read_memory(&root)?)
+        ..facts
     })
 }
 
 /// Adds the facts that a remedy needs: the boot configuration, free blocks, the sources of
 /// settings, how much of the segment is in use, and how to connect to the server.
-pub(crate) fn for_remedy(facts: &Facts, env: Environment) -> Result<Environment, Error> {
+pub(crate) fn for_remedy(facts: Facts) -> Result<Facts, Error> {
     let root = cached::root();
     let postmaster = postmaster(&root)?;
     let processes = match &postmaster {
-        Ok(_) if env.processes.is_empty() => oldest_processes(&root)?,
-        _ => env.processes,
+        Ok(_) if facts.state.processes.is_empty() => oldest_processes(&root)?,
+        _ => facts.state.processes.clone(),
     };
     let connection = match &postmaster {
         Ok(postmaster) => Connection::read(&root, postmaster, &mut Vec::new())?,
         Err(_) => Connection::default(),
     };
-    Ok(Environment {
+    let state = State {
         processes,
+        next_boot: next_boot(&root, &facts)?,
+        ..facts.state
+    };
+    Ok(Facts {
+        state,
         connection,
         free_blocks: fact(buddyinfo::read(&root))?,
-        next_boot: next_boot(&root, facts)?,
         settings: setting_source::in_effect(),
-        ..env
+        ..facts
     })
 }
 
 /// Reads the boot configuration.
 fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, Error> {
     let is_etc_kept = cached::is_etc_kept(root)?;
-    Ok(NextBoot::read_for(root, facts.kernel(), is_etc_kept)?)
+    Ok(NextBoot::read_for(root, facts.state.kernel(), is_etc_kept)?)
 }
 
 /// A search for the other servers of this host.

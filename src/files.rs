@@ -1,6 +1,6 @@
 //! The effect of the configuration files on disk on the next start.
 
-use host::server::{environment::Files, facts::Facts};
+use host::server::{facts::Facts, state::Files};
 use pgrx::pg_sys::panic::ErrorReport;
 
 use crate::{
@@ -72,7 +72,7 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
 }
 
 fn of_start(facts: &Facts, next: NextStart) -> Files {
-    match facts.is_as_now(&next.server) {
+    match facts.state.is_as_now(&next.server) {
         true => Files::NothingPending,
         false => Files::Planned(next.server),
     }

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     mem::ManuallyDrop,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,10 +14,7 @@ use host::{
         root::Root,
         sysvipc,
     },
-    server::{
-        environment::{Environment, Files},
-        facts::Facts,
-    },
+    server::{facts::Facts, state::Files},
 };
 
 use crate::{
@@ -49,10 +47,8 @@ pub(crate) fn whole() -> Result<Machine, Error> {
 
 /// Like [`whole`], and passes the facts about each process to the watcher.
 pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error> {
-    let facts = facts()?;
     let waiting = |facts: &Facts| waiting(facts, something_may_wait() || may_plan());
-    let env = environment::read(&facts, waiting, watcher)?;
-    Ok(machine(facts, Some(env)))
+    Ok(machine(environment::read(facts()?, waiting, watcher)?))
 }
 
 /// Reads the facts that `hugeinfo_status` needs. If the server is healthy by its own facts and no
@@ -84,11 +80,11 @@ pub(crate) fn planning(planned: &Planned) -> Result<(Machine, NextStart), Error>
         let glance = Glance {
             waiting: Files::NothingPending.into(),
             has_pending_restart: something_may_wait(),
-            machine: machine(facts()?, None),
+            machine: machine(facts()?),
         };
         glance.with_pools()
     })?;
-    read.facts.planned = Some(next.server.clone());
+    Arc::make_mut(&mut read.facts).state.planned = Some(next.server.clone());
     Ok((with_boot(read)?, next))
 }
 
@@ -101,7 +97,7 @@ struct Glance {
 
 impl Glance {
     fn read() -> Result<Self, Error> {
-        let machine = machine(facts()?, None);
+        let machine = machine(facts()?);
         let has_pending_restart = something_may_wait();
         Ok(Self {
             waiting: waiting(&machine.facts, has_pending_restart),
@@ -130,16 +126,17 @@ impl Glance {
             false if is_alone()? => None,
             false => Some(Scope::Segments),
         };
-        let mut pools = self.machine.facts.pools.iter().flatten();
+        let mut pools = self.machine.state.pools.iter().flatten();
         let is_idle = pools.any(|pool| pool.free > pool.reserved);
-        let env = environment::for_status(
+        let facts = environment::for_status(
+            Arc::unwrap_or_clone(self.machine.facts),
             scope,
             of_processes,
             is_idle,
             self.waiting,
             self.has_pending_restart,
         )?;
-        Ok(machine(self.machine.facts, Some(env)))
+        Ok(machine(facts))
     }
 
     /// Adds the facts of the environment that determine the numbers of a pool.
@@ -191,26 +188,24 @@ pub(crate) fn for_remedy() -> Result<Machine, Error> {
 
 /// Reads all processes of the server.
 pub(crate) fn with_all_processes(read: Machine) -> Result<Machine, Error> {
-    let Machine { facts, mut env, .. } = read;
-    if let Some(env) = &mut env {
-        env.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
-    }
-    Ok(machine(facts, env))
+    let mut facts = Arc::unwrap_or_clone(read.facts);
+    facts.state.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
+    Ok(machine(facts))
 }
 
 /// Adds the boot configuration, and the other facts that commands need.
 fn with_boot(read: Machine) -> Result<Machine, Error> {
-    let Machine { facts, env, .. } = read;
-    let env = env
-        .map(|env| environment::for_remedy(&facts, env))
-        .transpose()?;
-    Ok(machine(facts, env))
+    let facts = Arc::unwrap_or_clone(read.facts);
+    Ok(machine(match facts.is_whole {
+        true => environment::for_remedy(facts)?,
+        false => facts,
+    }))
 }
 
-fn machine(facts: Facts, env: Option<Environment>) -> Machine {
+fn machine(facts: Facts) -> Machine {
     Machine {
         muted: muted_checks(),
-        ..Machine::new(facts, env)
+        ..Machine::new(facts)
     }
 }
 

@@ -18,7 +18,7 @@ use host::{
         },
         root::Root,
     },
-    server::facts::Backing,
+    server::state::Backing,
 };
 use pgrx::warning;
 use rustix::io::Errno;

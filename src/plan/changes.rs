@@ -6,7 +6,7 @@ use advice::{
     model::step::Pending,
     planned::{Planned, PlannedSetting},
 };
-use host::server::{facts::Server, setting::SettingSource};
+use host::server::{setting::SettingSource, state::Server};
 
 use super::{
     next_start::{NextStart, server_at_next_start},

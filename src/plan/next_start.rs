@@ -9,10 +9,10 @@ use std::{
 
 use host::{
     server::{
-        facts::{Server, bytes_of_small_pages},
         largest_buffers::{Fit, TooFewPages, fit},
         patroni,
         scratch_data::FIXED_SETTINGS,
+        state::{Server, bytes_of_small_pages},
     },
     units::{PageSize, Pages},
 };

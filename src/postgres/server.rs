@@ -2,7 +2,10 @@
 
 use std::ffi::CStr;
 
-use host::server::facts::{HugePages, Server, SharedMemoryType, Subject};
+use host::server::{
+    facts::Subject,
+    state::{HugePages, Server, SharedMemoryType},
+};
 use pgrx::pg_sys;
 
 use super::{settings::setting, values::whole_number};

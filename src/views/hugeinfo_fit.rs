@@ -61,8 +61,8 @@ fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
         let machine = match host {
             None => {
                 let mut facts = machine::facts()?;
-                facts.planned = Some(next);
-                Machine::new(facts, None)
+                facts.state.planned = Some(next);
+                Machine::new(facts)
             }
             Some(host) => on_another_host(next, &host)?,
         };
@@ -103,7 +103,7 @@ fn page_size(machine: &Machine) -> Result<PageSize, Error> {
     let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
     let known: Vec<_> = sizes.map(|size| size.to_string()).collect();
     match asked {
-        Some(size) if machine.pool(size).is_some() || machine.facts.pools.is_err() => Ok(size),
+        Some(size) if machine.pool(size).is_some() || machine.state.pools.is_err() => Ok(size),
         _ if known.is_empty() => Err(Error::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "the kernel has no huge pages",

@@ -14,8 +14,8 @@ use host::{
     },
     server::{
         dynamic_shared_memory,
-        facts::Facts,
         footprint::{Footprint, Shared},
+        state::State,
     },
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -98,12 +98,12 @@ fn rows(exact: bool) -> Result<[Row; 1], Error> {
         pids.insert(u64::from(process.pid()));
         Ok::<_, Error>(Some(memory))
     })?;
-    let mut seen = of(&facts, &figures, &pids)?;
+    let mut seen = of(&facts.state, &figures, &pids)?;
     if exact {
         seen.private = private;
     }
     Ok([(
-        facts.backing().is_huge(),
+        facts.state.backing().is_huge(),
         bigint(seen.processes)?,
         bigint_or_null(seen.private),
         bigint_or_null(seen.segment),
@@ -129,11 +129,11 @@ fn private_memory(process: &Process) -> Result<Option<u64>, Error> {
 
 /// The footprint of these processes of the server and their PIDs.
 pub(super) fn of(
-    facts: &Facts,
+    state: &State,
     figures: &[Memory],
     pids: &HashSet<u64>,
 ) -> Result<Footprint, Error> {
-    Ok(Footprint::new(facts, figures, &shared(pids)?))
+    Ok(Footprint::new(state, figures, &shared(pids)?))
 }
 
 fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {

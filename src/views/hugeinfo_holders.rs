@@ -68,9 +68,9 @@ fn rows() -> Result<Vec<Row>, Error> {
         Ok(None::<()>)
     })?;
     let facts = machine::facts()?;
-    let pools = facts.pools.as_deref().unwrap_or_default();
+    let pools = facts.state.pools.as_deref().unwrap_or_default();
     let mappings = others::huge_mappings(&root, pools, &own)?;
-    let holders = holders::read(&root, &facts, &own, &mappings, check_for_interrupts)?;
+    let holders = holders::read(&root, &facts.state, &own, &mappings, check_for_interrupts)?;
     let users = absent_or(passwd::read(&root))?.ok();
     let rows = holders.into_iter().map(|holder| {
         let kind = holder.kind.as_str();

@@ -1,14 +1,15 @@
 //! `hugeinfo_host`: the host in one row.
 
-use host::{
-    linux::{
-        cgroup::{memory, memory_events},
-        error::fact,
-        hugepages,
-        process::Process,
-        root::Root,
-    },
-    server::host::Host,
+use host::linux::{
+    cgroup::{memory, memory_events},
+    error::fact,
+    hugepages, meminfo,
+    numa::nodes,
+    pages,
+    process::Process,
+    processors,
+    root::Root,
+    sysctl, transparent_hugepage,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -102,19 +103,27 @@ functions! {
 /// Errors: as for `hugeinfo_status`.
 fn rows() -> Result<[Row; 1], Error> {
     let root = Root::system();
-    let host = Host::read(&root)?;
-    let usage = host.usage.unwrap_or_default();
-    let thp = host.thp.unwrap_or_default();
-    let vm = host.vm;
-    let nodes = host.nodes.ok().map(|nodes| nodes.len() as u64);
+    let kernel = rustix::system::uname();
+    let (meminfo, usage) = meminfo::read(&root)?;
+    let default_huge_page = meminfo
+        .ok()
+        .and_then(|meminfo| meminfo.default_huge_page_bytes);
+    let usage = usage.unwrap_or_default();
+    let thp = fact(transparent_hugepage::read(&root))?.unwrap_or_default();
+    let vm = sysctl::read(&root)?;
+    let nodes = fact(nodes::read(&root))?
+        .ok()
+        .map(|nodes| nodes.len() as u64);
     let pools = fact(hugepages::read(&root))?;
-    let base = host.base_page_bytes;
+    let base = pages::base_page_bytes();
     let savings = pools.map(|pools| {
         let each = pools.iter().map(|pool| pool.vmemmap_saving_bytes(base));
         each.fold(0, u64::saturating_add)
     });
     let saving = savings.ok();
-    let processors = host.processors.ok().map(|list| list.count());
+    let processors = fact(processors::online(&root))?
+        .ok()
+        .map(|list| list.count());
     let postmaster = subject().postmaster.unwrap_or_else(std::process::id);
     let postmaster = fact(Process::open(&root, postmaster))?.ok();
     let (limits, group) = match &postmaster {
@@ -126,10 +135,10 @@ fn rows() -> Result<[Row; 1], Error> {
     };
     let limit = limits.iter().map(|limit| limit.limit_bytes).min();
     Ok([(
-        shown(host.kernel_release),
-        shown(host.machine),
-        bigint(host.base_page_bytes)?,
-        bigint_or_null(host.default_huge_page_bytes),
+        shown(kernel.release().to_string_lossy().as_ref()),
+        shown(kernel.machine().to_string_lossy().as_ref()),
+        bigint(base)?,
+        bigint_or_null(default_huge_page),
         bigint_or_null(usage.total),
         bigint_or_null(usage.available),
         bigint_or_null(usage.swap_total),

@@ -4,12 +4,12 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 
 use host::{
     linux::{
-        error::{ReadError, fact},
+        error::ReadError,
         meminfo,
         pages::{base_page_bytes, pages_required},
         root::Root,
     },
-    server::facts::HugePages,
+    server::state::HugePages,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -69,7 +69,8 @@ fn rows() -> Result<Vec<Row>, Error> {
     let root = Root::system();
     let own = processes::postmaster(&root)?;
     let base_page = base_page_bytes();
-    let huge_page = fact(meminfo::read(&root))?
+    let huge_page = meminfo::read(&root)?
+        .0
         .ok()
         .and_then(|meminfo| meminfo.default_huge_page_bytes);
     let shows_directories = may_read_server_files();

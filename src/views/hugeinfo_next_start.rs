@@ -46,7 +46,7 @@ fn rows() -> Result<Vec<Row>, Error> {
     let (machine, next) = planned.map_err(files::readable_by_caller)?;
     let waiting = next.pending_settings();
     let (huge_pages, kind) = (next.server.huge_pages, next.server.shared_memory_type);
-    let segment = bigint(machine.facts.needed_bytes())?;
+    let segment = bigint(machine.state.needed_bytes())?;
     let percent = percent_of_ram(&machine);
     let forecasts = forecasts(&machine);
     let rows = forecasts.iter().map(Option::as_ref).map(|forecast| {

@@ -65,7 +65,7 @@ fn rows() -> Result<Vec<Row>, Error> {
     let nodes = absent_or(node::read(&root, check_for_interrupts))?.unwrap_or_default();
     let facts = machine::facts()?;
     let faulted_in = processes::faulted_in_by_each()?;
-    let of_segment = processes::segment_pages_by_node(facts.backing(), &faulted_in)?;
+    let of_segment = processes::segment_pages_by_node(facts.state.backing(), &faulted_in)?;
     let mut rows = Vec::new();
     for node in nodes {
         let processors = absent_or(node::read_processors(&root, node.number))?.ok();
@@ -73,14 +73,17 @@ fn rows() -> Result<Vec<Row>, Error> {
         let has_memory = node.memory.total != Some(0);
         let is_allowed = facts.allowed_nodes.allows(node.number);
         let is_allowed = is_allowed.map(|is_allowed| is_allowed && has_memory);
-        let small = (facts.base_page_bytes, None);
+        let small = (facts.state.base_page_bytes, None);
         let huge = node
             .pools
             .iter()
             .map(|pool| (pool.page_bytes, pool.counters));
         for (page_bytes, counters) in std::iter::once(small).chain(huge) {
-            let is_small = page_bytes == facts.base_page_bytes;
-            let is_used = facts.page_bytes().map(|lies_on| lies_on == page_bytes);
+            let is_small = page_bytes == facts.state.base_page_bytes;
+            let is_used = facts
+                .state
+                .page_bytes()
+                .map(|lies_on| lies_on == page_bytes);
             let touched_segment_pages = match (is_used, &of_segment) {
                 (Some(true), Some(pages)) => Some(pages.get(&node.number).copied().unwrap_or(0)),
                 (Some(false), Some(_)) => Some(0),

@@ -3,7 +3,7 @@
 use advice::model::page_tables::on_each_size;
 use host::{
     linux::{error::absent_or, process::status},
-    server::environment::ProcessFigures,
+    server::state::ProcessFigures,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -62,7 +62,7 @@ fn rows() -> Result<Vec<Row>, Error> {
             ..ProcessFigures::default()
         }))
     })?;
-    let costs = on_each_size(&facts, &present, max_connections());
+    let costs = on_each_size(&facts.state, &present, max_connections());
     let rows = costs.into_iter().map(|cost| {
         let now = bigint_or_null(cost.now);
         let then = bigint_or_null(cost.then);

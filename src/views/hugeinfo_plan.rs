@@ -58,7 +58,7 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     for why in not_as_planned(&machine) {
         notice!("{why}");
     }
-    let segment = bigint(machine.facts.needed_bytes())?;
+    let segment = bigint(machine.state.needed_bytes())?;
     let percent = percent_of_ram(&machine);
     let forecasts = forecasts(&machine);
     let rows = forecasts.iter().map(Option::as_ref).map(|forecast| {

@@ -1,6 +1,6 @@
 //! `hugeinfo_report`: a report as one HTML page.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use advice::model::machine::Machine;
 use host::{
@@ -75,7 +75,7 @@ fn seen(before: Option<Figures>) -> Result<Subject, Error> {
     let figures: Vec<_> = processes.iter().map(|process| process.memory).collect();
     let pids = processes.iter().map(|process| u64::from(process.pid));
     Ok(Subject {
-        footprint: hugeinfo_footprint::of(&machine.facts, &figures, &pids.collect())?,
+        footprint: hugeinfo_footprint::of(&machine.state, &figures, &pids.collect())?,
         before,
         sources: sources::probe(&Root::system(), &subject()),
         about: about(),
@@ -100,9 +100,8 @@ fn hide_directories(machine: &mut Machine) {
     if may_read_server_files() {
         return;
     }
-    let other_servers = machine.env.iter_mut();
-    let other_servers = other_servers.flat_map(|env| env.other_servers.iter_mut().flatten());
-    for server in other_servers {
+    let facts = Arc::make_mut(&mut machine.facts);
+    for server in facts.other_servers.iter_mut().flatten() {
         server.data_directory = None;
     }
 }

@@ -1,14 +1,14 @@
 //! Parts that `hugeinfo_plan`, `hugeinfo_next_start` and `hugeinfo_fit` have in common.
 
 use advice::model::{forecast::Forecast, machine::Machine, other_host};
-use host::{server::facts::Server, units::Bytes};
+use host::{server::state::Server, units::Bytes};
 
 use crate::{error::Error, machine, plan::host::Host};
 
 /// The main segment as a percentage of RAM.
 pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
     let ram = machine.ram()?.0;
-    Some(machine.facts.needed_bytes() as f64 * 100.0 / ram as f64)
+    Some(machine.state.needed_bytes() as f64 * 100.0 / ram as f64)
 }
 
 /// One forecast for each huge page size, smallest first, or a single `None`.
@@ -28,7 +28,7 @@ pub(super) fn is_requested(machine: &Machine, forecast: Option<&Forecast>) -> Op
 
 /// Uses the page sizes and the default size of this kernel unless the host specifies its own.
 pub(super) fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
-    let here = machine::facts()?;
+    let here = machine::facts()?.state;
     let (default, sizes) = match &host.page_sizes_bytes {
         Some(sizes) => (sizes.first().copied(), sizes.clone()),
         None => {
@@ -49,9 +49,9 @@ pub(super) fn on_another_host(next: Server, host: &Host) -> Result<Machine, Erro
 
 /// The reasons why a start with exactly these settings would differ from the row.
 pub(super) fn not_as_planned(machine: &Machine) -> Vec<String> {
-    let next = machine.facts.next_start();
+    let next = machine.state.next_start();
     let aim = machine.next_start_on_huge_pages();
-    if machine.facts.pools.as_ref().is_ok_and(Vec::is_empty) {
+    if machine.state.pools.as_ref().is_ok_and(Vec::is_empty) {
         return vec!["the kernel has no huge pages".to_owned()];
     }
     let mut reasons = Vec::new();

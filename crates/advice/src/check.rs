@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::decision::Decision;
 use crate::model::{machine::Machine, step::Step};
-use host::{linux::error::Absent, server::environment::Environment};
+use host::{linux::error::Absent, server::facts::Facts};
 
 /// Which check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -257,6 +257,6 @@ impl Check {
 }
 
 /// The environment of a machine. Errors: it was not read.
-pub(crate) fn env(machine: &Machine) -> Result<&Environment, Unknown> {
-    machine.env.as_ref().ok_or("it was not read".into())
+pub(crate) fn whole(machine: &Machine) -> Result<&Facts, Unknown> {
+    machine.whole().ok_or("it was not read".into())
 }

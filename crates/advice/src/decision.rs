@@ -199,10 +199,10 @@ impl Lower {
         required: Pages,
         fewer: Pages,
     ) -> Option<Self> {
-        let segment = Bytes(machine.facts.needed_bytes());
+        let segment = Bytes(machine.state.needed_bytes());
         let Bytes(fits) = (required - fewer) * size;
         // PostgreSQL rounds the segment up to a multiple of the setting, which can be any number.
-        let setting = machine.facts.next_start().huge_page_size_bytes;
+        let setting = machine.state.next_start().huge_page_size_bytes;
         let multiple = setting.filter(|bytes| (1..size.0).contains(bytes));
         let fits = Bytes(fits - fits % multiple.unwrap_or(1));
         (required > fewer)
@@ -214,19 +214,19 @@ impl Lower {
     /// `None`: it is not as large.
     pub(crate) fn by_bytes(machine: &Machine, bytes: Bytes) -> Option<Self> {
         let by = bytes.megabytes_at_least().max(1);
-        if by >= machine.facts.needed_bytes() >> 20 {
+        if by >= machine.state.needed_bytes() >> 20 {
             return None;
         }
-        let env = machine.env.as_ref();
-        let running = env.map(|env| env.shared_buffers_bytes >> 20);
+        let facts = machine.whole();
+        let running = facts.map(|facts| facts.shared_buffers_bytes >> 20);
         // A planned or pending segment belongs to another, unknown value of the setting.
-        let facts = &machine.facts;
-        let stated = facts.server.shared_memory_bytes;
-        let present = facts
+        let stated = machine.state.server.shared_memory_bytes;
+        let present = machine
+            .state
             .segment
             .as_ref()
             .map_or(stated, |segment| stated.min(segment.bytes));
-        let is_present = facts.needed_bytes() == present;
+        let is_present = machine.state.needed_bytes() == present;
         match running {
             Some(running) if is_present && !machine.has_pending_settings() => {
                 (running > by).then(|| Self::To(running - by))

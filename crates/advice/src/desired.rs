@@ -1,6 +1,8 @@
 //! The state that the machine should be in, computed once. Every number shown to users comes from
 //! here or from the demands behind it.
 
+use std::sync::Arc;
+
 use super::{
     check::CheckId,
     checks,
@@ -20,9 +22,8 @@ use crate::model::{
 use host::{
     linux::boot::{Kernel, NextBoot},
     server::{
-        environment::{Environment, Files},
-        facts::{Backing, HugePages, Server, SharedMemoryType},
         setting::SettingSource,
+        state::{Backing, Files, HugePages, Server, SharedMemoryType},
         wish::Wish,
     },
     units::{Bytes, PageSize, Pages},
@@ -72,7 +73,7 @@ impl Desired {
             && next.asks_for_huge_pages()
             && !CheckId::HugePages.is_muted(machine)
             && machine.segment().is_some()
-            && (machine.default_size().is_some() || machine.facts.meminfo.is_err());
+            && (machine.default_size().is_some() || machine.state.meminfo.is_err());
         Self::with(machine, next, settings, restart)
     }
 
@@ -287,11 +288,8 @@ impl Desired {
 /// stay, but the pool does not grow for these servers.
 pub(crate) fn without_wishes(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
-    let servers = machine
-        .env
-        .iter_mut()
-        .flat_map(|env| &mut env.other_servers);
-    for server in servers.flatten() {
+    let servers = &mut Arc::make_mut(&mut machine.facts).other_servers;
+    for server in servers.iter_mut().flatten() {
         if server.huge_pages.value() != Some(HugePages::Off) {
             server.huge_pages = Wish::Unknown;
         }
@@ -345,14 +343,14 @@ impl Boot {
 /// The change of the boot configuration, if it asks for fewer pages of that size than are needed.
 /// Errors: why it cannot be changed from here.
 fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<Step>, Decision> {
-    let Some(env) = &machine.env else {
+    if machine.whole().is_none() {
         return on_new_host(machine, size, next);
-    };
+    }
     let Some(demands) = Demands::at_boot(machine, size, next) else {
         return Ok(None);
     };
     let pages = demands.total();
-    let boot = match &env.next_boot {
+    let boot = match &machine.state.next_boot {
         Ok(boot) => boot,
         Err(absent) if *absent == host::linux::error::Absent::not_looked_at() => return Ok(None),
         Err(absent) => {
@@ -418,9 +416,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     let changed = by_words.or_else(|| edit.as_ref().map(|edit| boot.after(edit)));
     if let Some(changed) = changed {
         let mut after = machine.clone();
-        if let Some(env) = &mut after.env {
-            env.next_boot = Ok(changed);
-        }
+        after.state.next_boot = Ok(changed);
         if let Some(decision) = checks::too_much_at_boot(machine, &after) {
             return Err(decision);
         }
@@ -511,11 +507,11 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 /// have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
-    let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
+    let has_no_huge_pages = machine.state.pools.is_err() || machine.default_size().is_none();
     let stays_off = machine.is_turned_off()
         && (CheckId::PageTables.is_muted(machine) || !checks::page_tables_need_huge_pages(machine));
-    let is_sysv = machine.facts.server.shared_memory_type == SharedMemoryType::Sysv
-        && machine.facts.next_start().shared_memory_type == SharedMemoryType::Sysv;
+    let is_sysv = machine.state.server.shared_memory_type == SharedMemoryType::Sysv
+        && machine.state.next_start().shared_memory_type == SharedMemoryType::Sysv;
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(if has_no_huge_pages || stays_off || stays_sysv {
         machine.next_start()
@@ -555,13 +551,12 @@ fn settings_towards(machine: &Machine, wanted: &Server) -> Vec<SettingChange> {
 /// The step that lets a server start that insists on huge pages which it cannot have now.
 pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
     let next = machine.next_start();
-    let stops = |env: &Environment| env.files.stop_a_start();
     let with_try = Server {
         huge_pages: HugePages::Try,
         ..next.clone()
     };
     let fits = || decision::next_start_fits(&machine.with_next_start(with_try.clone()));
-    if machine.env.as_ref().is_some_and(stops) || next.huge_pages != HugePages::On || !fits() {
+    if machine.state.files.stop_a_start() || next.huge_pages != HugePages::On || !fits() {
         return None;
     }
     Some(Step::ChangeSetting(SettingChange {
@@ -575,15 +570,17 @@ pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
 
 /// The place where a setting can be changed so that the next start uses it.
 pub(crate) fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
-    let env = machine.env.as_ref();
-    let known = env.and_then(|env| env.settings.get(name));
+    let facts = machine.whole();
+    let known = facts.and_then(|facts| facts.settings.get(name));
     let source = source.or(known.map(|setting| &setting.source));
     match source {
         Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
-        Some(SettingSource::File(line)) if env.is_some_and(|env| !env.allows_alter_system) => {
+        Some(SettingSource::File(line))
+            if facts.is_some_and(|facts| !facts.allows_alter_system) =>
+        {
             SettingPlace::File(line.as_ref().map(|line| line.path.clone()))
         }
-        _ if env.is_some_and(|env| !env.allows_alter_system) => SettingPlace::File(None),
+        _ if facts.is_some_and(|facts| !facts.allows_alter_system) => SettingPlace::File(None),
         _ => SettingPlace::AlterSystem,
     }
 }
@@ -591,12 +588,9 @@ pub(crate) fn place(machine: &Machine, name: &str, source: Option<&SettingSource
 /// No advice on pools and restarts while the configuration files are unknown or keep the server
 /// from starting.
 fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
-    let Some(env) = &machine.env else {
-        return Ok(());
-    };
-    match &env.files {
+    match &machine.state.files {
         Files::Refused(why) => Err(Decision::CorrectFiles(why.clone())),
-        Files::Unknown(why) if env.has_pending_restart => {
+        Files::Unknown(why) if machine.state.has_pending_restart => {
             Err(Decision::AskAsSuperuser(why.clone()))
         }
         Files::NotNamed(command) => Err(decision::about_unnamed(command)),

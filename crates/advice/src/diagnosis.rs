@@ -16,10 +16,7 @@ use crate::model::{
     start::{self, Fit, StartOutcome},
     step::{Counts, Step},
 };
-use host::server::{
-    environment::Files,
-    facts::{Backing, Server},
-};
+use host::server::state::{Backing, Files, Server};
 
 /// The answer for the whole server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +64,7 @@ fn all(muted: &Machine, is_left_out: impl Fn(CheckId) -> bool) -> Vec<Check> {
     let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
     let remedies = Remedies::of(machine, &findings);
     let is_judged =
-        |id: CheckId| machine.state == ServerState::Running || !id.needs_running_server();
+        |id: CheckId| machine.server_state == ServerState::Running || !id.needs_running_server();
     let mut checks: Vec<_> = ALL
         .iter()
         .zip(findings)
@@ -298,7 +295,7 @@ impl Remedies {
                             let is_about_small_pages = match core {
                                 Err(Decision::WouldNotStart(_)) => true,
                                 Err(Decision::AddSwap { .. }) => {
-                                    !machine.facts.asks_for_huge_pages()
+                                    !machine.state.asks_for_huge_pages()
                                         && (id.is_about_start() || is_beyond_limit())
                                 }
                                 _ => false,
@@ -403,11 +400,9 @@ fn steps_for_running(machine: &Machine, id: CheckId) -> Option<Vec<Step>> {
         }
         CheckId::HugePages => {
             let mut running = machine.clone();
-            running.facts.planned = None;
-            if let Some(env) = &mut running.env {
-                env.files = Files::NothingPending;
-                env.has_pending_restart = false;
-            }
+            running.state.planned = None;
+            running.state.files = Files::NothingPending;
+            running.state.has_pending_restart = false;
             let mut desired = Desired::of(&running).ok()?;
             desired.pools.retain(|change| change.pages > change.before);
             diff::plan(&running, &desired, &[], &[]).ok()?
@@ -553,7 +548,7 @@ fn healthy(machine: &Machine, findings: &[(CheckId, &Finding)]) -> (Status, &'st
         let found = findings.iter().find(|(other, _)| *other == id);
         found.map(|(_, finding)| *finding)
     };
-    let huge_pages = match machine.state {
+    let huge_pages = match machine.server_state {
         ServerState::Running => of(CheckId::HugePages),
         ServerState::Stopped | ServerState::NotCreated => of(CheckId::Restart),
     };
@@ -588,9 +583,9 @@ fn pending(machine: &Machine) -> Option<&'static str> {
     if CheckId::PendingSettings.is_muted(machine) {
         return None;
     }
-    match machine.env.as_ref()?.files {
+    match machine.whole_state()?.files {
         Files::Planned(_) => Some("Settings are pending a restart."),
-        Files::Unknown(_) if machine.env.as_ref()?.has_pending_restart => {
+        Files::Unknown(_) if machine.whole_state()?.has_pending_restart => {
             Some("Settings are pending a restart, and the pages that they need are unknown.")
         }
         Files::NotNamed(_) => Some("The settings of the next start are unknown."),
@@ -602,7 +597,7 @@ fn pending(machine: &Machine) -> Option<&'static str> {
 /// settings and other servers. False on small pages, and on huge pages that count as memory of the
 /// cgroup, because the verdict then also depends on memory.
 pub fn is_healthy_by_facts(machine: &Machine) -> bool {
-    let hugetlb = machine.facts.hugetlb.as_ref();
+    let hugetlb = machine.state.hugetlb.as_ref();
     // The verdict is the most expensive condition.
     machine.is_on_huge_pages() == Some(true)
         && hugetlb.is_ok_and(|hugetlb| !hugetlb.counts_as_memory)
@@ -624,7 +619,7 @@ pub fn has_unused_pages(machine: &Machine) -> bool {
 pub fn remedy(machine: &Machine) -> Remedy {
     let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
     match worst(machine, &counted(machine, &findings)) {
-        Some((id, finding)) if finding.status.needs_attention() && machine.env.is_some() => {
+        Some((id, finding)) if finding.status.needs_attention() && machine.facts.is_whole => {
             Remedies::of(machine, &findings).of_check(machine, id)
         }
         _ => Remedy::Nothing,

@@ -36,7 +36,7 @@ pub(crate) fn plan(
     boot: &[Step],
     extra: &[Step],
 ) -> Result<Vec<Step>, Decision> {
-    let orders: &[Order] = match (machine.state, desired.restart) {
+    let orders: &[Order] = match (machine.server_state, desired.restart) {
         (ServerState::Running, true) => &[Order::Restart, Order::Stopped],
         (ServerState::Running, false) => &[Order::Running],
         (ServerState::Stopped | ServerState::NotCreated, _) => &[Order::Stopped],
@@ -72,7 +72,7 @@ fn steps(
     steps.extend(desired.reload.then_some(Step::Reload));
     steps.extend(desired.ratio_step(machine));
     steps.extend(extra.iter().cloned());
-    if order == Order::Stopped && machine.state == ServerState::Running {
+    if order == Order::Stopped && machine.server_state == ServerState::Running {
         // Nothing that can be done earlier waits until the server is stopped.
         steps.extend(boot.iter().cloned());
         steps.push(Step::Stop);
@@ -105,7 +105,7 @@ fn steps(
         }
         set_pool(&after, change, &mut steps);
     }
-    if order != Order::Stopped || machine.state != ServerState::Running {
+    if order != Order::Stopped || machine.server_state != ServerState::Running {
         steps.extend(boot.iter().cloned());
     }
     match order {

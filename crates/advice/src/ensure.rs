@@ -1,5 +1,7 @@
 //! Pages for the next start of a server that does not run, in addition to the demands of the host.
 
+use std::sync::Arc;
+
 use super::{
     check::{Plan, Remedy},
     decision::{self, Decision},
@@ -17,7 +19,7 @@ use crate::model::{
 };
 use host::{
     linux::process::segment::Segment,
-    server::{facts::HugePages, instances::Instance, wish::Wish},
+    server::{instances::Instance, state::HugePages, wish::Wish},
     units::{Bytes, PageSize, Pages},
 };
 
@@ -74,7 +76,7 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
 /// not examined in time, which any user can bring about.
 pub fn distrust_other_users(machine: &mut Machine, owner: u32) {
     let is_needed = machine.next_start().huge_pages == HugePages::On;
-    let base_page_bytes = machine.facts.base_page_bytes;
+    let base_page_bytes = machine.state.base_page_bytes;
     let counts = |server: &Instance| match &server.segment {
         None => !is_needed && !server.is_examined,
         Some(segment) => {
@@ -84,7 +86,7 @@ pub fn distrust_other_users(machine: &mut Machine, owner: u32) {
                     .is_some_and(|bytes| bytes > base_page_bytes)
         }
     };
-    if let Some(Ok(servers)) = machine.env.as_mut().map(|env| &mut env.other_servers) {
+    if let Ok(servers) = &mut Arc::make_mut(&mut machine.facts).other_servers {
         servers.retain(|server| server.owner_uid == Some(owner) || counts(server));
     }
 }
@@ -95,8 +97,8 @@ pub fn count_later(machine: &mut Machine, bytes: Bytes) {
     if bytes == Bytes(0) || machine.next_start().huge_pages == HugePages::On {
         return;
     }
-    let base_page_bytes = machine.facts.base_page_bytes;
-    if let Some(Ok(servers)) = machine.env.as_mut().map(|env| &mut env.other_servers) {
+    let base_page_bytes = machine.state.base_page_bytes;
+    if let Ok(servers) = &mut Arc::make_mut(&mut machine.facts).other_servers {
         servers.push(Instance {
             segment: Some(Segment {
                 bytes: bytes.0,
@@ -122,7 +124,7 @@ pub fn starting_later(stopped: Option<&Machine>) -> Option<Instance> {
     Some(Instance {
         segment: Some(Segment {
             bytes: next.as_ref().map_or(0, |next| next.shared_memory_bytes),
-            page_bytes: stopped.map(|stopped| stopped.facts.base_page_bytes),
+            page_bytes: stopped.map(|stopped| stopped.state.base_page_bytes),
             mappings: 1,
         }),
         shared_memory_type: next.map(|next| next.shared_memory_type),

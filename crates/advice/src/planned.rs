@@ -1,7 +1,7 @@
 //! A planned configuration.
 
 use crate::model::step::Pending;
-use host::server::{facts::Server, setting::SettingSource};
+use host::server::{setting::SettingSource, state::Server};
 
 /// The changes that lead to a planned configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

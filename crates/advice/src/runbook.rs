@@ -115,7 +115,7 @@ fn rows(machine: &Machine, steps: &[Step]) -> Vec<Row> {
 }
 
 fn status(machine: &Machine) -> String {
-    if machine.state != ServerState::Running {
+    if machine.server_state != ServerState::Running {
         return "the server is stopped".to_owned();
     }
     let Verdict { status, reason, .. } = diagnosis::verdict(machine);

@@ -7,7 +7,7 @@ use crate::model::{
     forecast::{self, Forecast},
     machine::{Machine, ServerState},
 };
-use host::{linux::pages::pages_required, server::facts::Server};
+use host::{linux::pages::pages_required, server::state::Server};
 
 /// The columns of `hugeinfo_status`, without the remedy. `None`: unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,14 +34,13 @@ pub struct StatusRow {
 impl StatusRow {
     /// The row for a machine. A server that does not run has no segment.
     pub fn of(machine: &Machine) -> Self {
-        let facts = &machine.facts;
         let verdict = diagnosis::verdict(machine);
         let segment = machine
             .segment()
-            .filter(|_| machine.state == ServerState::Running);
+            .filter(|_| machine.server_state == ServerState::Running);
         // Computed as if the server requested huge pages, with the size that is set.
         let next = Server {
-            huge_page_size_bytes: facts.next_start().huge_page_size_bytes,
+            huge_page_size_bytes: machine.state.next_start().huge_page_size_bytes,
             ..machine.next_start_on_huge_pages()
         };
         let asked_for = machine.size_asked_for(&next).map(|size| size.0);
@@ -51,15 +50,17 @@ impl StatusRow {
         // size.
         let required = match target {
             Some(target) => Some(target.required.0),
-            None => asked_for.map(|page_bytes| pages_required(facts.needed_bytes(), page_bytes)),
+            None => {
+                asked_for.map(|page_bytes| pages_required(machine.state.needed_bytes(), page_bytes))
+            }
         };
         let page_size_bytes = segment.and_then(|segment| segment.page_bytes);
         Self {
             status: verdict.status.as_str(),
             code: verdict.code,
             reason: verdict.reason,
-            huge_pages: facts.server.huge_pages.as_str(),
-            shared_memory_type: facts.server.shared_memory_type.as_str(),
+            huge_pages: machine.state.server.huge_pages.as_str(),
+            shared_memory_type: machine.state.server.shared_memory_type.as_str(),
             in_use: machine.is_on_huge_pages().filter(|_| segment.is_some()),
             page_size_bytes,
             segment_bytes: segment.map(|segment| segment.bytes),

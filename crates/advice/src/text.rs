@@ -79,7 +79,7 @@ pub fn lines(machine: &Machine) -> Vec<Line> {
             lines.extend(labeled("", &target.after.to_string()));
         }
     }
-    let next_start = match machine.state {
+    let next_start = match machine.server_state {
         ServerState::Running => "next restart",
         ServerState::Stopped | ServerState::NotCreated => "next start",
     };
@@ -122,17 +122,21 @@ pub fn lines(machine: &Machine) -> Vec<Line> {
 
 /// Page tables of a server on small pages once all connections use all shared memory.
 fn at_full_load(machine: &Machine) -> Option<String> {
-    let env = machine.env.as_ref()?;
+    let facts = machine.whole()?;
     // 0: unknown.
-    if env.max_connections == 0 {
+    if facts.max_connections == 0 {
         return None;
     }
-    let costs = on_each_size(&machine.facts, &env.processes, env.max_connections);
+    let costs = on_each_size(
+        &machine.state,
+        &machine.state.processes,
+        facts.max_connections,
+    );
     let (small, huge) = small_and_huge(machine, &costs)?;
     (small.is_used == Some(true)).then(|| {
         format!(
             "With {} connections: up to {}. On {} pages: up to {}.",
-            env.max_connections,
+            facts.max_connections,
             Bytes(small.max_connections),
             PageSize(huge.page_bytes),
             Bytes(huge.max_connections)

@@ -1,6 +1,10 @@
 //! Missing files, and files of an unknown format: a captured host with one broken file at a time.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used
+)]
 
 #[path = "../../host/tests/txtar/mod.rs"]
 mod txtar;
@@ -19,7 +23,10 @@ use host::{
         process::{Process, segment},
         root::Root,
     },
-    server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
+    server::{
+        facts::{Facts, Subject},
+        state::{HugePages, Server, SharedMemoryType},
+    },
 };
 use tempfile::TempDir;
 
@@ -68,14 +75,14 @@ impl Bomb {
             address: self.address,
         };
         let mut facts = Facts::read(&Root::at(self.tree.path()), server, &subject)?;
-        facts.base_page_bytes = 4096;
+        facts.state.base_page_bytes = 4096;
         Ok(facts)
     }
 
     #[track_caller]
     fn status(&self) -> Status {
         let facts = self.facts().expect("absent sources are no errors");
-        verdict(&Machine::new(facts, None)).status
+        verdict(&Machine::new(facts)).status
     }
 }
 
@@ -164,7 +171,7 @@ fn shim_with_the_inode_of_the_segment_is_another_object() {
 
 #[test]
 fn limits_are_empty_if_nothing_can_limit_the_process() {
-    let limits = |bomb: &Bomb| bomb.facts().expect("no failure").hugetlb;
+    let limits = |bomb: &Bomb| bomb.facts().expect("no failure").state.hugetlb;
     let unlimited = |bomb: &Bomb| limits(bomb).is_ok_and(|hugetlb| hugetlb.groups.is_empty());
     let write = |bomb: &Bomb, file: &str, text: &str| {
         fs::write(bomb.path(file), text).expect("write");
@@ -243,7 +250,7 @@ fn malformed_file_makes_facts_absent_with_file_and_line() {
         let facts = bomb.facts().expect("facts");
         if file.ends_with("maps") {
             // The segment is then searched in this process, which has none in this tree.
-            assert!(facts.segment.is_err(), "{file}");
+            assert!(facts.state.segment.is_err(), "{file}");
             continue;
         }
         let why = absent(&facts, &broken);
@@ -267,8 +274,11 @@ fn counter_below_zero_makes_only_its_pools_or_usage_unknown() {
         let file = format!("sys/kernel/mm/hugepages/hugepages-2048kB/{counter}_hugepages");
         let (bomb, facts, broken) = below_zero(&file);
         assert_eq!(absent(&facts, &broken), Absence::BelowZero, "{file}");
-        assert!(facts.segment.is_ok() && facts.hugetlb.is_ok(), "{file}");
-        let verdict = verdict(&Machine::new(facts, None));
+        assert!(
+            facts.state.segment.is_ok() && facts.state.hugetlb.is_ok(),
+            "{file}"
+        );
+        let verdict = verdict(&Machine::new(facts));
         // The limit of the cgroup is still too low.
         assert_eq!(bomb.status(), verdict.status);
         assert_ne!(verdict.status, Status::Ok, "{file}");
@@ -276,7 +286,7 @@ fn counter_below_zero_makes_only_its_pools_or_usage_unknown() {
     for usage in ["current", "rsvd.current"] {
         let file = format!("sys/fs/cgroup/unified/hugeinfo-bomb/hugetlb.2MB.{usage}");
         let (bomb, facts, _) = below_zero(&file);
-        let hugetlb = facts.hugetlb.expect("limits");
+        let hugetlb = facts.state.hugetlb.expect("limits");
         let limits = &hugetlb.groups[1].limits[0];
         assert_eq!(limits.fault_limit, Some(100 << 20), "{file}");
         assert_eq!(limits.fault_use.is_none(), usage == "current", "{file}");
@@ -307,7 +317,10 @@ fn malformed_page_size_makes_status_unknown() {
         let text = fs::read_to_string(&path).expect("read");
         assert!(text.contains(from), "{file}");
         fs::write(&path, text.replace(from, to)).expect("write");
-        assert!(bomb.facts().expect("facts").segment.is_err(), "{file}");
+        assert!(
+            bomb.facts().expect("facts").state.segment.is_err(),
+            "{file}"
+        );
         assert_eq!(bomb.status(), Status::Unknown, "{file}");
     }
 }
@@ -345,10 +358,10 @@ fn cgroups_with_unusual_names_are_read() {
 #[track_caller]
 fn absent(facts: &Facts, file: &Path) -> Absence {
     let absent = [
-        facts.meminfo.as_ref().err(),
-        facts.segment.as_ref().err(),
-        facts.pools.as_ref().err(),
-        facts.hugetlb.as_ref().err(),
+        facts.state.meminfo.as_ref().err(),
+        facts.state.segment.as_ref().err(),
+        facts.state.pools.as_ref().err(),
+        facts.state.hugetlb.as_ref().err(),
     ];
     let absent = absent.into_iter().flatten().find(|a| a.path == file);
     absent.expect("an absent fact").why

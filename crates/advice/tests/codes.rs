@@ -1,6 +1,10 @@
 //! Lists that are kept by hand: codes of checks in docs/checks.md, and the regression tests.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used
+)]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

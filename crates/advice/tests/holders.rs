@@ -1,6 +1,10 @@
 //! Holders of huge pages, in small directory trees in place of a host.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used
+)]
 
 mod scene;
 
@@ -13,8 +17,8 @@ use std::{
 use host::{
     linux::{mounts::Hugetlbfs, process::segment::Segment, root::Root},
     server::{
-        facts::Facts,
         holders::{self, Holder, HolderKind},
+        state::State,
     },
 };
 use scene::{GB, MB, healthy, pool};
@@ -52,16 +56,16 @@ impl Host {
         }
     }
 
-    fn read(&self, facts: &Facts) -> Vec<Holder> {
+    fn read(&self, state: &State) -> Vec<Holder> {
         let own = HashSet::from([10, 11]);
         let root = Root::at(self.0.path());
-        let pools = facts.pools.as_deref().unwrap_or_default();
+        let pools = state.pools.as_deref().unwrap_or_default();
         let mut mappings = HashMap::new();
         holders::huge_mappings(&root, pools, &own, |pid, found| {
             mappings.insert(pid, found);
         })
         .expect("readable files");
-        let mut all = holders::read(&root, facts, &own, &mappings, || ()).expect("readable files");
+        let mut all = holders::read(&root, state, &own, &mappings, || ()).expect("readable files");
         all.sort_by_key(|holder| match &holder.kind {
             HolderKind::Process { pid, .. } => (0, *pid),
             HolderKind::Mount(_) => (1, 0),
@@ -110,18 +114,18 @@ fn own_processes_explain_the_pool() {
 #[test]
 fn shared_mappings_count_once() {
     let host = Host::new();
-    let mut facts = healthy();
-    facts.segment = Ok(Segment {
+    let mut state = healthy();
+    state.segment = Ok(Segment {
         bytes: 8 * MB,
         page_bytes: Some(4096),
         mappings: 1,
     });
     // Two processes share 100 MB, and each has 40 MB of private memory: 90 of 600 pages.
-    *pool(&mut facts, 0) = host::linux::hugepages::Pool {
+    *pool(&mut state, 0) = host::linux::hugepages::Pool {
         total: 600,
         free: 500,
         reserved: 500,
-        ..pool(&mut facts, 0).clone()
+        ..pool(&mut state, 0).clone()
     };
     let shared = "7f0000000000-7f0006400000 rw-s 00000000 00:0f 42 /anon_hugepage (deleted)";
     for (pid, own) in [
@@ -146,20 +150,20 @@ fn shared_mappings_count_once() {
         process(22, "qemu", Some(2 * MB), 20),
         unexplained(2 * MB, (1200 - 180 - 20) * MB),
     ];
-    assert_eq!(host.read(&facts), expected);
+    assert_eq!(host.read(&state), expected);
 
     // With pages of two sizes, its page size is unknown.
-    pool(&mut facts, 1).total = 1;
-    let mut holders = host.read(&facts);
+    pool(&mut state, 1).total = 1;
+    let mut holders = host.read(&state);
     assert_eq!(holders.remove(2), process(22, "qemu", None, 20));
     assert_eq!(holders.pop(), Some(unexplained(GB, GB - 20 * MB)));
 
     // Never below zero.
-    *pool(&mut facts, 0) = pool(&mut healthy(), 0).clone();
-    pool(&mut facts, 0).free = 530;
+    *pool(&mut state, 0) = pool(&mut healthy(), 0).clone();
+    pool(&mut state, 0).free = 530;
     host.process(22, "qemu", 100_000, &[]);
     assert!(
-        host.read(&facts)
+        host.read(&state)
             .iter()
             .all(|holder| holder.kind != HolderKind::Unexplained)
     );
@@ -172,9 +176,9 @@ fn mounts_hold_their_reserved_pages() {
         40 30 0:36 / /dev/hugepages rw - hugetlbfs hugetlbfs rw,pagesize=2M\n\
         41 30 0:37 / /mnt/huge rw - hugetlbfs none rw,pagesize=2M,min_size=104857600\n";
     host.write("proc/self/mountinfo", mounts);
-    let mut facts = healthy();
-    pool(&mut facts, 0).total += 70;
-    pool(&mut facts, 0).free += 10;
+    let mut state = healthy();
+    pool(&mut state, 0).total += 70;
+    pool(&mut state, 0).free += 10;
     let mount = |point: &str, min_size_bytes| Holder {
         kind: HolderKind::Mount(Hugetlbfs {
             point: PathBuf::from(point),
@@ -190,5 +194,5 @@ fn mounts_hold_their_reserved_pages() {
         mount("/mnt/huge", Some(100 * MB)),
         unexplained(2 * MB, 20 * MB),
     ];
-    assert_eq!(host.read(&facts), expected);
+    assert_eq!(host.read(&state), expected);
 }

@@ -1,7 +1,11 @@
 //! For every captured host, the readers and the forecast return the values that were computed by
 //! hand from its files.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used
+)]
 
 #[path = "../../host/tests/txtar/mod.rs"]
 mod txtar;
@@ -14,7 +18,10 @@ use advice::{
 };
 use host::{
     linux::root::Root,
-    server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
+    server::{
+        facts::{Facts, Subject},
+        state::{HugePages, Server, SharedMemoryType},
+    },
 };
 use serde::Deserialize;
 
@@ -130,7 +137,7 @@ fn facts_of(directory: &Path, host: &Host) -> Facts {
         address: u64::from_str_radix(digits, 16).expect("an address is hexadecimal"),
     };
     let mut facts = Facts::read(&Root::at(directory), server, &subject).expect("readable files");
-    facts.base_page_bytes = host.base_page_bytes;
+    facts.state.base_page_bytes = host.base_page_bytes;
     facts
 }
 
@@ -141,14 +148,14 @@ fn check(archive: &Path) {
     let facts = facts_of(tree.path(), &host);
     let expect = host.expect;
 
-    let segment = facts.segment.as_ref().ok();
+    let segment = facts.state.segment.as_ref().ok();
     assert_eq!(
         segment.map(|s| s.bytes),
         expect.segment_bytes,
         "segment_bytes"
     );
     assert_eq!(
-        facts.page_bytes(),
+        facts.state.page_bytes(),
         expect.segment_page_bytes,
         "segment_page_bytes"
     );
@@ -158,6 +165,7 @@ fn check(archive: &Path) {
         "segment_mappings"
     );
     let default = facts
+        .state
         .meminfo
         .as_ref()
         .ok()
@@ -166,10 +174,10 @@ fn check(archive: &Path) {
         default, expect.default_huge_page_bytes,
         "default_huge_page_bytes"
     );
-    let in_use = facts.backing().is_huge();
+    let in_use = facts.state.backing().is_huge();
     assert_eq!(in_use, expect.in_use, "in_use");
 
-    let machine = Machine::new(facts, None);
+    let machine = Machine::new(facts);
     let pools: Vec<Pool> = Forecast::of_each_pool(&machine)
         .unwrap_or_default()
         .into_iter()

@@ -1,7 +1,11 @@
 //! Properties that hold for all inputs: readers never panic and lose no digit, and the arithmetic
 //! of a restart is consistent.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used
+)]
 
 mod readers;
 #[path = "../../host/tests/txtar/mod.rs"]
@@ -28,7 +32,10 @@ use host::{
             smaps, stat, status,
         },
     },
-    server::facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
+    server::{
+        facts::Facts,
+        state::{HugePages, Server, SharedMemoryType, State},
+    },
     units::{PageSize, Pages},
 };
 use proptest::prelude::*;
@@ -447,14 +454,13 @@ mod restarts {
     }
 
     fn facts(pools: Vec<Pool>, segment: Segment, stated_bytes: u64) -> Facts {
-        Facts {
-            server: Server {
-                huge_pages: HugePages::Try,
-                shared_memory_type: SharedMemoryType::Mmap,
-                huge_page_size_bytes: None,
-                shared_memory_bytes: stated_bytes,
-            },
-            planned: None,
+        let server = Server {
+            huge_pages: HugePages::Try,
+            shared_memory_type: SharedMemoryType::Mmap,
+            huge_page_size_bytes: None,
+            shared_memory_bytes: stated_bytes,
+        };
+        Facts::unread(State {
             base_page_bytes: 4096,
             segment: Ok(segment),
             meminfo: Ok(Meminfo {
@@ -462,14 +468,13 @@ mod restarts {
                 default_huge_page_bytes: pools.first().map(|pool| pool.page_bytes),
             }),
             pools: Ok(pools),
-            allowed_nodes: AllowedNodes::All,
-            misread_limits: Vec::new(),
             hugetlb: Ok(Hugetlb {
                 version: Version::V2,
                 groups: Vec::new(),
                 counts_as_memory: false,
             }),
-        }
+            ..State::unread(server)
+        })
     }
 
     /// A forecast for a server with `own` pages of the pool. 0: its segment is on small pages.
@@ -490,7 +495,7 @@ mod restarts {
             on_small_pages
         };
         let facts = facts(vec![kept.pool()], segment, stated_bytes);
-        Forecast::of_target(&Machine::new(facts, None)).expect("a pool")
+        Forecast::of_target(&Machine::new(facts)).expect("a pool")
     }
 
     proptest! {
@@ -562,33 +567,31 @@ mod restarts {
              shared_memory_bytes in number(), total_bytes in prop::option::of(number()), is_set in any::<bool>()) -> Facts {
             let absent = || Absent { path: "/proc/4711/maps".into(), why: Absence::Missing };
             let segment = segment.map(|(bytes, page_bytes)| Segment { bytes, page_bytes, mappings: 1 });
-            Facts {
-                server: Server {
-                    huge_pages,
-                    shared_memory_type,
-                    huge_page_size_bytes: is_set.then_some(target),
-                    shared_memory_bytes,
-                },
-                planned: None,
+            let server = Server {
+                huge_pages,
+                shared_memory_type,
+                huge_page_size_bytes: is_set.then_some(target),
+                shared_memory_bytes,
+            };
+            Facts::unread(State {
                 base_page_bytes: 4096,
                 segment: segment.ok_or_else(absent),
                 meminfo: Ok(Meminfo { total_bytes, default_huge_page_bytes: Some(target) }),
                 pools: if pools.is_empty() { Err(absent()) } else { Ok(pools) },
-                allowed_nodes: AllowedNodes::All,
-                misread_limits: Vec::new(),
                 hugetlb: Ok(Hugetlb {
                     version: Version::V1,
                     groups: vec![Group { directory: "/sys/fs/cgroup/hugetlb/pg".into(), limits, is_told: false, is_set_outside: false }],
                     counts_as_memory: false,
                 }),
-            }
+                ..State::unread(server)
+            })
         }
     }
 
     proptest! {
         #[test]
         fn any_counters_get_a_verdict(facts in any_facts()) {
-            let machine = Machine::new(facts, None);
+            let machine = Machine::new(facts);
             let verdict = diagnosis::verdict(&machine);
             prop_assert!(!verdict.reason.is_empty());
             for forecast in Forecast::of_each_pool(&machine).unwrap_or_default() {

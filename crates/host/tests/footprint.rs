@@ -3,39 +3,30 @@
 #![allow(clippy::expect_used)]
 
 use host::{
-    linux::{
-        error::Absent,
-        process::{segment::Segment, status::Memory},
-    },
+    linux::process::{segment::Segment, status::Memory},
     server::{
-        facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         footprint::{Footprint, Shared},
+        state::{HugePages, Server, SharedMemoryType, State},
     },
 };
 
 const MB: u64 = 1 << 20;
 
-fn facts(shared_memory_type: SharedMemoryType, page_bytes: Option<u64>) -> Facts {
-    let absent = Absent::not_looked_at;
-    Facts {
-        server: Server {
-            huge_pages: HugePages::Try,
-            shared_memory_type,
-            huge_page_size_bytes: None,
-            shared_memory_bytes: 1000 * MB,
-        },
-        planned: None,
-        misread_limits: Vec::new(),
+fn state(shared_memory_type: SharedMemoryType, page_bytes: Option<u64>) -> State {
+    let server = Server {
+        huge_pages: HugePages::Try,
+        shared_memory_type,
+        huge_page_size_bytes: None,
+        shared_memory_bytes: 1000 * MB,
+    };
+    State {
         base_page_bytes: 4096,
         segment: Ok(Segment {
             bytes: 1000 * MB,
             page_bytes,
             mappings: 1,
         }),
-        meminfo: Err(absent()),
-        pools: Err(absent()),
-        hugetlb: Err(absent()),
-        allowed_nodes: AllowedNodes::All,
+        ..State::unread(server)
     }
 }
 
@@ -63,7 +54,7 @@ fn of(shared_memory_type: SharedMemoryType, page_bytes: u64, shared: &Shared) ->
         Memory::default(),
     ];
     Footprint::new(
-        &facts(shared_memory_type, Some(page_bytes)),
+        &state(shared_memory_type, Some(page_bytes)),
         &processes,
         shared,
     )
@@ -82,7 +73,7 @@ fn segment_on_small_pages_counts_as_far_as_one_process_has_faulted_it_in() {
     assert_eq!(seen.total(), Some((11 + 689 + 11 + 5 + 1) * MB));
     assert_eq!(seen.total_when_full(), Some((11 + 1000 + 11 + 5 + 1) * MB));
     let most = process([1, 3000, 1, 0]);
-    let seen = Footprint::new(&facts(SharedMemoryType::Mmap, Some(4096)), &[most], &SHARED);
+    let seen = Footprint::new(&state(SharedMemoryType::Mmap, Some(4096)), &[most], &SHARED);
     assert_eq!(
         seen.segment_backed,
         Some(1000 * MB),
@@ -127,8 +118,8 @@ fn sum_is_unknown_if_a_part_is() {
         ..process([1, 1, 1, 1])
     };
     let processes = [process([1, 1, 1, 1]), old];
-    let facts = facts(SharedMemoryType::Mmap, None);
-    let seen = Footprint::new(&facts, &processes, &SHARED);
+    let state = state(SharedMemoryType::Mmap, None);
+    let seen = Footprint::new(&state, &processes, &SHARED);
     assert_eq!((seen.private, seen.segment_backed), (None, None));
     assert_eq!(seen.page_tables, Some(2 * MB));
     assert_eq!((seen.total(), seen.total_when_full()), (None, None));

@@ -11,8 +11,8 @@ use host::{
     },
     server::{
         connection::Connection,
-        facts::{HugePages, SharedMemoryType},
         instances::{self, Instance, Progress},
+        state::{HugePages, SharedMemoryType},
         wish::Wish,
     },
 };

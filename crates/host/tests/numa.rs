@@ -10,7 +10,10 @@ use host::{
         numa::node::{self, Node, NodeCounters, NodeMemory, NodePool},
         root::Root,
     },
-    server::facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType, Subject},
+    server::{
+        facts::{Facts, Subject},
+        state::{AllowedNodes, HugePages, Server, SharedMemoryType},
+    },
 };
 use tempfile::TempDir;
 

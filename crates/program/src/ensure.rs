@@ -21,7 +21,7 @@ use advice::{
 use clap::{Args, ValueEnum};
 use host::{
     escape,
-    server::facts::HugePages,
+    server::state::HugePages,
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 

@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let capacity = capacity(&options.capacity, &machine, size)?;
     let block: u64 = planned.value("block_size")?;
     let found = fit(
-        machine.facts.next_start(),
+        machine.state.next_start(),
         Pages(capacity),
         size,
         block,

@@ -5,6 +5,7 @@ use std::{
     ffi::OsString,
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,7 +16,6 @@ use advice::{
 use host::{
     linux::{
         boot::{NextBoot, is_etc_kept},
-        buddyinfo,
         cgroup::memory,
         container,
         error::{Absence, Absent, ReadError, fact},
@@ -28,16 +28,15 @@ use host::{
         },
         root::Root,
         text::parse_number,
-        transparent_hugepage, vmstat,
+        transparent_hugepage,
     },
     server::{
         connection::Connection,
-        environment::{Environment, Files, ProcessFigures},
-        facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
-        host::Host,
+        facts::{Facts, Subject, through},
         instances::{self, Instance},
         postmaster_arguments, postmaster_pid,
         setting::{FileLine, Setting, SettingSource},
+        state::{Backing, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility,
         wish::{self, Values},
     },
@@ -122,7 +121,7 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
 
 /// A server that does not run, as if it were started from this process: with the same cgroups, NUMA
 /// nodes and environment.
-pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, ReadError> {
+pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Machine, ReadError> {
     let root = root();
     search::start();
     let server = match &next.settings {
@@ -139,26 +138,28 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         address: 0,
     };
     let facts = Facts::read(&root, server.clone(), &nobody)?;
-    let facts = Facts {
+    let facts = facts.with_pod_limits(|name| std::env::var_os(name));
+    let facts = facts.with_host(&root)?;
+    let this = fact(Process::this(&root))?;
+    let settings = next.settings.as_ref().ok();
+    let state = State {
         planned: Some(server),
         // It has no memory yet.
         segment: Ok(Segment {
             bytes: 0,
-            page_bytes: Some(facts.base_page_bytes),
+            page_bytes: Some(facts.state.base_page_bytes),
             mappings: 0,
         }),
-        ..facts.with_pod_limits(|name| std::env::var_os(name))
-    };
-    let this = fact(Process::this(&root))?;
-    let settings = next.settings.as_ref().ok();
-    let env = Environment {
-        vmstat: fact(vmstat::read(&root))?,
-        free_blocks: fact(buddyinfo::read(&root))?,
         next_boot: next_boot(&root, &facts)?,
+        memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
+        files: prevents_start(next).unwrap_or(Files::NothingPending),
+        ..facts.state
+    };
+    let facts = Facts {
+        state,
+        is_whole: true,
         nodes: fact(node::read(&root, || ()))?,
         is_container: container::is_container(&root)?,
-        has_systemd: container::has_systemd(&root)?,
-        memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
         other_servers: other_servers(None, next.owner)?,
         visibility: visibility::read(&root)?,
         max_connections: settings.map_or(0, |settings| settings.max_connections),
@@ -179,11 +180,10 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         }),
         // No session can change a setting.
         allows_alter_system: false,
-        files: prevents_start(next).unwrap_or(Files::NothingPending),
-        ..Environment::unread(Host::read(&root)?)
+        ..facts
     };
-    let mut machine = Machine::new(facts, Some(env));
-    machine.state = state;
+    let mut machine = Machine::new(facts);
+    machine.server_state = server_state;
     Ok(machine)
 }
 
@@ -250,7 +250,7 @@ fn values(
 }
 
 fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, ReadError> {
-    NextBoot::read_for(root, facts.kernel(), is_etc_kept(root)?)
+    NextBoot::read_for(root, facts.state.kernel(), is_etc_kept(root)?)
 }
 
 /// A server that runs.
@@ -342,9 +342,9 @@ impl Running {
                 self.with(root, &self.probable(Some(&next))?, Ok(Some(&next)))?
             }
         };
-        if let Some(env) = machine.env.as_mut().filter(|_| is_found) {
+        if is_found {
             // No command that root types reaches a server that nobody has named.
-            env.connection = Connection::default();
+            Arc::make_mut(&mut machine.facts).connection = Connection::default();
         }
         Ok(machine)
     }
@@ -365,25 +365,24 @@ impl Running {
             Err(command) => Files::NotNamed(command),
             Ok(None) => Files::NothingPending,
             Ok(Some(next)) => match (prevents_start(next), &next.settings) {
-                (None, Ok(settings)) if !facts.is_as_now(&settings.server()) => {
+                (None, Ok(settings)) if !facts.state.is_as_now(&settings.server()) => {
                     Files::Planned(settings.server())
                 }
                 (files, _) => files.unwrap_or(Files::NothingPending),
             },
         };
-        let env = self.environment(root, &facts, files)?;
         let is_on_command_line = |name: &str| {
             let mut settings = postmaster_arguments::settings(&self.command_line);
             settings.any(|(set, _)| set == name.as_bytes())
         };
         let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
-        let env = Environment {
+        let facts = self.with_environment(root, facts, files)?;
+        Ok(Machine::new(Facts {
             max_connections: now.max_connections,
             shared_buffers_bytes: now.shared_buffers_bytes,
             settings: sources(values, is_on_command_line, config_file),
-            ..env
-        };
-        Ok(Machine::new(facts, Some(env)))
+            ..facts
+        }))
     }
 
     /// The settings with which the server runs, from files that have not changed. `None`: a value
@@ -441,15 +440,16 @@ impl Running {
             .checked_next_multiple_of(1 << 20)
     }
 
-    fn environment(
+    /// Adds the facts about the host, the processes of the server, and other servers.
+    fn with_environment(
         &self,
         root: &Root,
-        facts: &Facts,
+        facts: Facts,
         files: Files,
-    ) -> Result<Environment, ReadError> {
+    ) -> Result<Facts, ReadError> {
         let mut buffer = Vec::new();
         let postmaster = &self.process;
-        let host = Host::read(root)?;
+        let facts = facts.with_postmaster(root, Ok(postmaster))?;
         let nodes = fact(node::read(root, || ()))?;
         let largest = self
             .members
@@ -461,17 +461,19 @@ impl Running {
         };
         let largest = largest.as_ref().map_or(postmaster, |(process, _)| process);
         let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
-        let may_be_transparent = facts.backing() == Backing::SmallPages
-            && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+        let may_be_transparent = facts.state.backing() == Backing::SmallPages
+            && facts.state.thp.as_ref().is_ok_and(shared_thp_may_be_used);
         let mappings = match has_several_nodes || may_be_transparent {
             true => fact(segment::mappings(largest, self.address, &mut buffer))?,
             false => Err(Absent::not_looked_at()),
         };
         let pmd_bytes = fact(transparent_hugepage::pmd_bytes(root))?.ok();
         let object = fact(segment::object(postmaster, self.address))?.ok();
-        let has_pending_restart = files != Files::NothingPending;
-        Ok(Environment {
-            next_boot: next_boot(root, facts)?,
+        let state = State {
+            next_boot: next_boot(root, &facts)?,
+            has_pending_restart: files != Files::NothingPending,
+            files,
+            processes: self.members.iter().map(|member| member.figures).collect(),
             segment_nodes: match &mappings {
                 Ok(mappings) if has_several_nodes => {
                     fact(numa_maps::pages_by_node(largest, mappings, || ()))?.ok()
@@ -485,18 +487,20 @@ impl Running {
                 Err(absent) if may_be_transparent => Some(Err(absent.clone())),
                 _ => None,
             },
+            ..facts.state
+        };
+        Ok(Facts {
+            state,
+            is_whole: true,
             nodes,
             is_segment_aligned: object
                 .zip(pmd_bytes)
                 .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
-            processes: self.members.iter().map(|member| member.figures).collect(),
             is_container: container::is_container(root)?,
             other_servers: other_servers(Some(postmaster.pid()), self.owner)?,
             visibility: visibility::read(root)?,
-            has_pending_restart,
             allows_alter_system: true,
-            files,
-            ..Environment::of_postmaster(root, host, Ok(postmaster))?
+            ..facts
         })
     }
 }

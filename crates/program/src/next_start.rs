@@ -12,7 +12,7 @@ use advice::model::machine::ServerState;
 use clap::Args;
 use host::{
     escape,
-    server::{facts, failed_start::FailedStart},
+    server::{failed_start::FailedStart, state},
 };
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
@@ -72,8 +72,8 @@ pub(crate) struct NextStart {
 /// The settings.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    pub(crate) huge_pages: facts::HugePages,
-    pub(crate) shared_memory_type: facts::SharedMemoryType,
+    pub(crate) huge_pages: state::HugePages,
+    pub(crate) shared_memory_type: state::SharedMemoryType,
     pub(crate) huge_page_size_bytes: Option<u64>,
     pub(crate) shared_memory_bytes: u64,
     pub(crate) max_connections: u64,
@@ -85,8 +85,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn server(&self) -> facts::Server {
-        facts::Server {
+    pub(crate) fn server(&self) -> state::Server {
+        state::Server {
             huge_pages: self.huge_pages,
             shared_memory_type: self.shared_memory_type,
             huge_page_size_bytes: self.huge_page_size_bytes.filter(|bytes| *bytes > 0),

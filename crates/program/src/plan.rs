@@ -10,7 +10,7 @@ use advice::{
 use clap::{Args, ValueEnum};
 use host::{
     linux::{hugepages, meminfo, pages, root::Root},
-    server::facts::{HugePages, Server, SharedMemoryType},
+    server::state::{HugePages, Server, SharedMemoryType},
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 use serde_json::json;
@@ -93,7 +93,7 @@ const LEAST_HUGE_PAGE: u64 = 64 << 10;
 /// The host with empty pools, on which this server is to start.
 pub(crate) fn machine(host: &Host, next: Server) -> Result<Machine, Error> {
     let root = Root::system();
-    let here = meminfo::read(&root).ok();
+    let here = meminfo::read(&root)?.0.ok();
     let base = pages::base_page_bytes();
     let default = here.as_ref().and_then(|here| here.default_huge_page_bytes);
     let (next, sizes) = match host.page_size {

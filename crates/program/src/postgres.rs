@@ -28,12 +28,12 @@ use host::{
         process::{Process, status},
     },
     server::{
-        facts::{self, HugePages, SharedMemoryType},
         failed_start::FailedStart,
         patroni::{self, OF_PRIMARY, PrimarySettings},
         postmaster_arguments,
         postmaster_pid::{self, PostmasterPid},
         scratch_data::FIXED_SETTINGS,
+        state::{HugePages, SharedMemoryType, bytes_of_small_pages},
         wish::{self, Configuration, Values},
     },
 };
@@ -407,7 +407,7 @@ impl Planned {
         let small_pages = ["-c".to_owned(), "huge_page_size=4kB".to_owned()];
         let with_small_pages = [&arguments[..], &small_pages].concat();
         match self.query(&with_small_pages, "shared_memory_size_in_huge_pages") {
-            Ok(pages) => Ok(facts::bytes_of_small_pages(pages)),
+            Ok(pages) => Ok(bytes_of_small_pages(pages)),
             Err(Error::Refused(refusal)) if refusal.message.contains("huge_page") => {
                 let megabytes: u64 = self.query(&arguments, "shared_memory_size")?;
                 Ok(megabytes << 20)

@@ -14,7 +14,7 @@ use advice::{
 use clap::Args;
 use host::{
     escape,
-    server::facts::{HugePages, Server, SharedMemoryType},
+    server::state::{HugePages, Server, SharedMemoryType},
     units::{PageSize, Pages, huge_pages},
 };
 use serde_json::json;
@@ -70,11 +70,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let mut status = checks.iter().map(|check| check.finding.status).max();
     let target = Forecast::of_target(&machine);
     let probed = match &target {
-        Some(target) if options.probe && machine.facts.asks_for_huge_pages() => {
+        Some(target) if options.probe && machine.state.asks_for_huge_pages() => {
             let size = PageSize(target.pool.page_bytes);
-            let bytes = machine.facts.needed_bytes();
+            let bytes = machine.state.needed_bytes();
             let answer = probe::probe(bytes, size)?;
-            status = status.max(Some(answer.status(machine.facts.next_start().huge_pages)));
+            status = status.max(Some(answer.status(machine.state.next_start().huge_pages)));
             Some(answer.sentence(bytes, size))
         }
         _ => None,
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let is_limited = |check: &Check| {
         check.id == CheckId::CgroupFaultLimit && check.finding.status.needs_attention()
     };
-    let is_container = machine.env.as_ref().and_then(|env| env.is_container);
+    let is_container = machine.whole().and_then(|facts| facts.is_container);
     let pod = target
         .filter(|_| is_container == Some(true) || checks.iter().any(is_limited))
         .map(|target| {

@@ -8,7 +8,7 @@ use std::{
 use advice::check::Status;
 use clap::Args;
 use host::{
-    server::facts::HugePages,
+    server::state::HugePages,
     units::{Bytes, PageSize, huge_pages},
 };
 use memmap2::MmapOptions;

@@ -162,7 +162,7 @@ impl Promises {
             .filter(|promise| promise.data_directory != own);
         for promise in others {
             let pages = promise.open_pages().unwrap_or_default();
-            let pools = machine.facts.pools.iter_mut().flatten();
+            let pools = machine.state.pools.iter_mut().flatten();
             for pool in pools.filter(|pool| pool.page_bytes == promise.page_size_bytes) {
                 pool.reserved = pool.free.min(pool.reserved.saturating_add(pages));
             }

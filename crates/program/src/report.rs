@@ -55,11 +55,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let seen = machine::read_running(pid, &target.options(&options.server))?;
     let memories: Vec<_> = seen.members.iter().map(|member| member.memory).collect();
     let name = rustix::system::uname();
-    let env = seen.machine.env.as_ref();
-    let address = env.and_then(|env| env.connection.address.as_ref());
+    let address = seen.machine.facts.connection.address.as_ref();
     let subject = Subject {
         // Dynamic shared memory of a server can be found only from inside.
-        footprint: Footprint::new(&seen.machine.facts, &memories, &Shared::default()),
+        footprint: Footprint::new(&seen.machine.state, &memories, &Shared::default()),
         before,
         sources: sources::probe(&root(), &seen.subject),
         about: About {

@@ -1,6 +1,6 @@
 //! `hugeinfo status`: whether the server is on huge pages, and what to do.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use advice::{
     check::Status,
@@ -127,8 +127,8 @@ fn count_stopped(
         })
         .collect();
     for (index, result) in read.iter_mut().enumerate() {
-        let env = result.as_mut().ok().and_then(|(read, _)| read.env.as_mut());
-        let Some(Ok(servers)) = env.map(|env| &mut env.other_servers) else {
+        let Ok((machine, _)) = result else { continue };
+        let Ok(servers) = &mut Arc::make_mut(&mut machine.facts).other_servers else {
             continue;
         };
         let others = starting.iter().enumerate();
@@ -197,7 +197,7 @@ fn row(machine: &Machine) -> Value {
 /// Adds the version of the form, and the state of the server.
 pub(crate) fn with_state(machine: &Machine, mut document: Value) -> Value {
     document["schema"] = 1.into();
-    document["state"] = match machine.state {
+    document["state"] = match machine.server_state {
         ServerState::Running => "running",
         ServerState::Stopped => "stopped",
         ServerState::NotCreated => "not created",

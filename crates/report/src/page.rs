@@ -74,16 +74,16 @@ impl Context<'_> {
 impl Advice {
     fn of(subject: &Subject) -> Self {
         let machine = &subject.machine;
-        let (processes, max_connections) = match &machine.env {
-            Some(env) => (env.processes.as_slice(), env.max_connections),
-            None => (&[][..], 0),
-        };
         Self {
             verdict: diagnosis::verdict(machine),
             runbook: runbook::of(machine, None),
             checks: diagnosis::checks(machine),
             pools: Forecast::of_each_pool(machine).map_err(|absent| absent.to_string()),
-            page_tables: page_tables::on_each_size(&machine.facts, processes, max_connections),
+            page_tables: page_tables::on_each_size(
+                &machine.state,
+                &machine.state.processes,
+                machine.facts.max_connections,
+            ),
         }
     }
 
@@ -189,13 +189,13 @@ fn document(context: &Context<'_>) -> Markup {
 /// The identity of the server, and the time.
 fn identity(context: &Context<'_>) -> Markup {
     let about = &context.subject.about;
-    let env = context.subject.machine.env.as_ref();
     let role = if about.is_in_recovery {
         "standby"
     } else {
         "primary"
     };
-    let kernel = env.map(|env| format!("Linux {}, {}", env.host.kernel_release, env.host.machine));
+    let facts = &context.subject.machine.facts;
+    let kernel = (!facts.kernel.is_empty()).then(|| format!("Linux {}", facts.kernel));
     let server = format!("PostgreSQL {}, {role}", about.server_version);
     let facts = [
         ("Host", about.host_name.clone()),

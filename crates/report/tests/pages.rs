@@ -11,6 +11,7 @@ use hugeinfo_report::{
     LONGEST, page,
     subject::{Figures, Subject},
 };
+use std::sync::Arc;
 
 /// The pages of all fixtures with their names.
 fn pages() -> impl Iterator<Item = (&'static str, String)> {
@@ -245,8 +246,7 @@ fn fallen_back_server_gets_steps() {
 #[test]
 fn new_server_gets_the_forecast_as_headline() {
     let mut subject = fixtures::fallen_back();
-    let env = subject.machine.env.as_mut().expect("an environment");
-    for process in &mut env.processes {
+    for process in &mut subject.machine.state.processes {
         process.page_tables = Some(1 << 20);
     }
     let words = "3200\u{a0}MB \u{2192} 6400\u{a0}kB of page tables once 100 connections use all \
@@ -333,8 +333,8 @@ fn pools_show_the_sum_of_the_demands() {
                (huge_pages = try). ";
     assert!(text(&page(&fixtures::two_servers())).contains(sum));
     let mut subject = fixtures::two_servers();
-    let env = subject.machine.env.as_mut().expect("an environment");
-    for server in env.other_servers.iter_mut().flatten() {
+    let facts = Arc::make_mut(&mut subject.machine.facts);
+    for server in facts.other_servers.iter_mut().flatten() {
         server.port = None;
         (server.data_directory, server.directory_argument) = (None, None);
     }

@@ -17,7 +17,7 @@ use crate::{
 };
 use host::{
     escape,
-    server::facts::Backing,
+    server::state::Backing,
     units::{PageSize, capitalized},
 };
 
@@ -40,13 +40,13 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 pub(super) fn of_next_start(machine: &Machine) -> Judgment {
     let next = machine.next_start();
     let Some(size) = machine.size_asked_for(&next) else {
-        machine.facts.meminfo.as_ref()?;
+        machine.state.meminfo.as_ref()?;
         return Ok(Finding::ok(
             "no_huge_pages",
             "This kernel has no huge pages to limit.",
         ));
     };
-    machine.facts.hugetlb.as_ref()?;
+    machine.state.hugetlb.as_ref()?;
     let pages = demand::of_next_start(machine, size, &next);
     let Some(breach) = nearest(machine, size, pages)? else {
         let text = format!("No cgroup limits {size} pages for this server.");
@@ -92,7 +92,7 @@ fn nearest(
     size: PageSize,
     pages: host::units::Pages,
 ) -> Result<Option<Breach<'_>>, Unknown> {
-    machine.facts.hugetlb.as_ref()?;
+    machine.state.hugetlb.as_ref()?;
     let breaches = breaches(machine, size, pages, Counts::Faults);
     let breaches = breaches.ok_or(Unknown::from(
         "the main shared memory segment cannot be read",

@@ -6,19 +6,18 @@ use crate::{
     check::{Finding, Judgment, Status},
     model::machine::Machine,
 };
-use host::{server::facts::HugePages, units::PageSize};
+use host::{server::state::HugePages, units::PageSize};
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let facts = &machine.facts;
-    let pools = facts.pools.as_ref()?;
+    let pools = machine.state.pools.as_ref()?;
     let known: Vec<_> = pools.iter().map(|pool| PageSize(pool.page_bytes)).collect();
-    let asked = machine.size_asked_for(facts.next_start());
+    let asked = machine.size_asked_for(machine.state.next_start());
     let asked = asked.ok_or("the kernel reports no default huge page size")?;
     let finding = if known.contains(&asked) {
         Finding::ok("known_size", format!("The kernel has {asked} pages."))
     } else {
-        let status = match facts.next_start().huge_pages {
-            _ if !facts.asks_for_huge_pages() => Status::Ok,
+        let status = match machine.state.next_start().huge_pages {
+            _ if !machine.state.asks_for_huge_pages() => Status::Ok,
             HugePages::On => Status::Critical,
             HugePages::Off | HugePages::Try => Status::Warning,
         };

@@ -12,13 +12,12 @@ use crate::{
     render,
 };
 use host::{
-    server::facts::{Backing, HugePages, SharedMemoryType},
+    server::state::{Backing, HugePages, SharedMemoryType},
     units::{Bytes, PageSize, capitalized, huge_pages},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let facts = &machine.facts;
-    let segment = facts.segment.as_ref()?;
+    let segment = machine.state.segment.as_ref()?;
     let finding = match machine.backing() {
         Backing::Unknown => {
             let why =
@@ -29,7 +28,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Backing::SmallPages => on_small_pages(machine),
     };
     Ok(finding.with(json!({
-        "huge_pages": facts.server.huge_pages.as_str(),
+        "huge_pages": machine.state.server.huge_pages.as_str(),
         "segment_bytes": segment.bytes,
         "page_size_bytes": segment.page_bytes,
     })))
@@ -49,8 +48,7 @@ fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
 }
 
 fn on_small_pages(machine: &Machine) -> Finding {
-    let facts = &machine.facts;
-    let (running, next) = (&facts.server, facts.next_start());
+    let (running, next) = (&machine.state.server, machine.state.next_start());
     // thp_shared judges transparent huge pages: hugeinfo_status does not look for them.
     let base = format!("{} pages", machine.base_size());
     if next.huge_pages == HugePages::Off {

@@ -4,12 +4,13 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     model::machine::Machine,
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let group = env(machine)?.host.vm.hugetlb_shm_group;
+    whole(machine)?;
+    let group = machine.state.vm.hugetlb_shm_group;
     let group = group.ok_or("the file cannot be read")?;
     let text = format!("vm.hugetlb_shm_group ({group}) does not affect PostgreSQL.");
     Ok(Finding::ok("no_effect", text).with(json!({ "hugetlb_shm_group": group })))

@@ -4,13 +4,14 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     model::machine::Machine,
     thresholds::{MAJOR_FAULTS_AFTER_SECONDS, MAJOR_FAULTS_PER_SECOND},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let processes = &env(machine)?.processes;
+    whole(machine)?;
+    let processes = &machine.state.processes;
     let ages = processes.iter().filter_map(|process| process.age_seconds);
     // The postmaster is the oldest: over its life, the present processes had these faults.
     let seconds = ages

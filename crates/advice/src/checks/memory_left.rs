@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::pool_size;
 use crate::{
-    check::{Finding, Judgment, Status, env},
+    check::{Finding, Judgment, Status, whole},
     decision::{self, Decision, Lacks, Lower},
     model::{
         machine::Machine,
@@ -26,7 +26,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 }
 
 fn of_pools(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
+    whole(machine)?;
     let unknown = "/proc/meminfo or the pools are unknown, or not those of the host";
     let left = memory::left(machine).ok_or(unknown)?;
     let ram = memory::host_ram(machine).ok_or(unknown)?;
@@ -65,7 +65,11 @@ fn of_pools(machine: &Machine) -> Judgment {
     } else {
         Finding::ok("enough_left", text)
     };
-    let private = env.processes.iter().filter_map(|process| process.rss_anon);
+    let private = machine
+        .state
+        .processes
+        .iter()
+        .filter_map(|process| process.rss_anon);
     Ok(finding.with(json!({
         "memory_total_bytes": ram.0,
         "memory_available_bytes": machine.usage().and_then(|usage| usage.available),
@@ -78,7 +82,7 @@ fn of_pools(machine: &Machine) -> Judgment {
 /// Judges the memory limits of the server's cgroups, now and after a restart. `None`: they hold the
 /// segment.
 fn of_cgroups(machine: &Machine) -> Option<Finding> {
-    if let Some(Err(absent)) = machine.env.as_ref().map(|env| &env.memory_limits) {
+    if let Some(Err(absent)) = machine.whole_state().map(|state| &state.memory_limits) {
         return Some(Finding::unknown(format!(
             "The memory limits of the cgroups are unknown: {absent}."
         )));
@@ -89,7 +93,7 @@ fn of_cgroups(machine: &Machine) -> Option<Finding> {
         StartOutcome::Fails(..) | StartOutcome::Unknown(_) => None,
     };
     let next = is_next_huge.and_then(|is_huge| {
-        let needed = Bytes(machine.facts.needed_bytes());
+        let needed = Bytes(machine.state.needed_bytes());
         of_cgroup(
             memory::in_cgroups(machine, needed, is_huge),
             "After a restart, cgroup",
@@ -150,7 +154,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let of_cgroups = of_cgroups(machine).map_or(Status::Ok, |finding| finding.status);
     // A higher limit of the cgroup does not help if RAM is too small.
     if matches!(fit, Some(Fit::BeyondCgroup { .. })) || of_cgroups > of_pools {
-        let segment = Bytes(machine.facts.needed_bytes());
+        let segment = Bytes(machine.state.needed_bytes());
         let is_huge = matches!(start::outcome(machine), StartOutcome::HugePages(_));
         let present = machine
             .segment()

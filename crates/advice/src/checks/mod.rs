@@ -85,7 +85,7 @@ impl CheckId {
 
     /// Judges a machine. What cannot be judged is unknown, with the reason.
     pub(crate) fn judge(self, machine: &Machine) -> Finding {
-        if machine.state != ServerState::Running && self.needs_running_server() {
+        if machine.server_state != ServerState::Running && self.needs_running_server() {
             return Finding::ok("not_running", "The server does not run.");
         }
         let judge: fn(&Machine) -> Judgment = match self {
@@ -160,8 +160,8 @@ impl CheckId {
         match self {
             Self::CgroupFaultLimit | Self::HugePages | Self::Restart | Self::PoolSize => true,
             Self::PendingSettings => {
-                let files = machine.env.as_ref().map(|env| &env.files);
-                files.is_some_and(host::server::environment::Files::stop_a_start)
+                let files = machine.whole_state().map(|state| &state.files);
+                files.is_some_and(host::server::state::Files::stop_a_start)
             }
             // The price of a server that is turned off.
             Self::PageTables => page_tables::count_for_server(machine),

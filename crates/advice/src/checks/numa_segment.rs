@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     decision::Decision,
     model::{
         machine::Machine,
@@ -12,12 +12,12 @@ use crate::{
     thresholds::{SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES},
 };
 use host::{
-    server::facts::AllowedNodes,
+    server::state::AllowedNodes,
     units::{Bytes, PageSize, Pages},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
+    whole(machine)?;
     let all = machine.nodes().ok_or("the NUMA nodes cannot be read")?;
     let with_memory = all
         .iter()
@@ -33,10 +33,11 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             "The server can use only one NUMA node.",
         ));
     }
-    let (nodes, page_bytes) = env
+    let (nodes, page_bytes) = machine
+        .state
         .segment_nodes
         .as_ref()
-        .zip(machine.facts.page_bytes())
+        .zip(machine.state.page_bytes())
         .ok_or("numa_maps cannot be read for any process")?;
     let size = PageSize(page_bytes);
     let touched: Pages = nodes.values().map(|pages| Pages(*pages)).sum();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     decision::Decision,
     desired,
     model::{
@@ -15,7 +15,6 @@ use crate::{
 };
 use host::{
     escape,
-    server::environment::Environment,
     units::{Bytes, PageSize, Pages},
 };
 
@@ -23,8 +22,9 @@ use host::{
 const EXEMPT: i32 = -1000;
 
 /// The lowest score of the other processes.
-fn least_of_others(env: &Environment) -> Option<i32> {
-    let others = env
+fn least_of_others(machine: &Machine) -> Option<i32> {
+    let others = machine
+        .state
         .processes
         .iter()
         .filter(|process| !process.is_postmaster);
@@ -33,8 +33,10 @@ fn least_of_others(env: &Environment) -> Option<i32> {
 
 /// Whether a cgroup limits the server's memory: its OOM killer acts whatever the overcommit mode
 /// is, and chooses among the processes of the cgroup.
-fn has_memory_limit(env: &Environment) -> bool {
-    env.memory_limits
+fn has_memory_limit(machine: &Machine) -> bool {
+    machine
+        .state
+        .memory_limits
         .as_ref()
         .is_ok_and(|limits| !limits.is_empty())
 }
@@ -57,18 +59,18 @@ fn commit_limit_protects(machine: &Machine) -> bool {
 }
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
-    let postmaster = *env.oom_score_adj.as_ref()?;
-    let least = least_of_others(env);
+    let facts = whole(machine)?;
+    let postmaster = *machine.state.oom_score_adj.as_ref()?;
+    let least = least_of_others(machine);
     let is_strict = commit_limit_protects(machine);
-    let kills = env.cgroup_oom_kills.unwrap_or(0);
+    let kills = facts.cgroup_oom_kills.unwrap_or(0);
     let in_cgroup = match kills {
         0 => String::new(),
         1 => " The OOM killer has killed a process of this cgroup.".to_owned(),
         kills => format!(" The OOM killer has killed {kills} processes of this cgroup."),
     };
     let is_preferred = least.is_none_or(|least| least > postmaster);
-    let finding = if let Some(group) = &env.memory_oom_group
+    let finding = if let Some(group) = &facts.memory_oom_group
         && postmaster > EXEMPT
     {
         Finding::warning(
@@ -83,7 +85,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             "backends_exempt",
             "The OOM killer also spares the backends (oom_score_adj = -1000), however large they are.",
         )
-    } else if has_memory_limit(env) && !is_preferred {
+    } else if has_memory_limit(machine) && !is_preferred {
         Finding::warning(
             "not_protected_in_cgroup",
             format!(
@@ -91,14 +93,14 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 least.unwrap_or_default()
             ),
         )
-    } else if postmaster >= 0 && is_strict && !has_memory_limit(env) && kills == 0 {
+    } else if postmaster >= 0 && is_strict && !has_memory_limit(machine) && kills == 0 {
         Finding::ok(
             "strict_overcommit",
             format!(
                 "The postmaster is not protected (oom_score_adj = {postmaster}); with strict overcommit the OOM killer is rarely needed."
             ),
         )
-    } else if postmaster >= 0 && is_preferred && least.is_some() && has_memory_limit(env) {
+    } else if postmaster >= 0 && is_preferred && least.is_some() && has_memory_limit(machine) {
         Finding::ok(
             "protected",
             format!(
@@ -123,20 +125,20 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     Ok(finding.with(json!({
         "oom_score_adj_of_postmaster": postmaster,
         "least_oom_score_adj_of_others": least,
-        "cgroup_oom_kills": env.cgroup_oom_kills,
+        "cgroup_oom_kills": facts.cgroup_oom_kills,
     })))
 }
 
 /// Changes of the service, as far as they can be made here.
 pub(super) fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     let text = |text: &str| Err(Decision::Text(text.to_owned()));
-    let Some(env) = &machine.env else {
+    let Some(facts) = machine.whole() else {
         return Ok(Vec::new());
     };
-    let postmaster = env.oom_score_adj.as_ref().copied().unwrap_or(0);
-    let can_lower = env.can_lower_oom_score != Some(false);
-    let is_container = env.is_container == Some(true);
-    if env.memory_oom_group.is_some() {
+    let postmaster = machine.state.oom_score_adj.as_ref().copied().unwrap_or(0);
+    let can_lower = facts.can_lower_oom_score != Some(false);
+    let is_container = facts.is_container == Some(true);
+    if facts.memory_oom_group.is_some() {
         return text(if is_container {
             "let the container runtime set memory.oom.group to 0 (kubelet: singleProcessOOMKill: true), or raise the memory limit"
         } else {
@@ -146,7 +148,7 @@ pub(super) fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     if postmaster < 0 {
         return Ok(vec![Step::ChangeService(ServiceChange::ExposeBackends)]);
     }
-    if is_container && has_memory_limit(env) {
+    if is_container && has_memory_limit(machine) {
         return text(
             "set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege",
         );

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, Unknown, env},
+    check::{Finding, Judgment, Unknown, whole},
     decision::Decision,
     model::{
         demand::{self, Demands, Hidden, When, Who},
@@ -20,9 +20,9 @@ use host::{
 const MOST_NAMED: usize = 3;
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
-    let others = env.other_servers.as_ref()?;
-    let place = match env.visibility {
+    let facts = whole(machine)?;
+    let others = facts.other_servers.as_ref()?;
+    let place = match facts.visibility {
         Visibility::Host => "on this host",
         Visibility::Namespace | Visibility::Hidden => "among the visible processes",
     };

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     decision::{self, Decision},
     model::{
         machine::Machine,
@@ -14,7 +14,8 @@ use crate::{
 use host::units::Bytes;
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let vm = &env(machine)?.host.vm;
+    whole(machine)?;
+    let vm = &machine.state.vm;
     let mode = vm
         .overcommit_memory
         .ok_or("vm.overcommit_memory cannot be read")?;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     decision::Decision,
     model::{
         machine::Machine,
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use host::{
-    server::facts::Backing,
+    server::state::Backing,
     units::{Bytes, PageSize},
 };
 
@@ -28,7 +28,7 @@ pub(super) fn count_for_server(machine: &Machine) -> bool {
 
 /// Page tables of all processes. `None`: unknown.
 fn total(machine: &Machine) -> Option<Bytes> {
-    let processes = &machine.env.as_ref()?.processes;
+    let processes = &machine.whole_state()?.processes;
     let each = processes.iter().filter_map(|process| process.page_tables);
     each.map(Bytes).reduce(|all, one| all + one)
 }
@@ -38,7 +38,7 @@ fn are_large(machine: &Machine) -> bool {
     let (Some(total), Some(ram)) = (total(machine), machine.ram()) else {
         return false;
     };
-    let segment = Bytes(machine.facts.needed_bytes());
+    let segment = Bytes(machine.state.needed_bytes());
     let is_beyond = |percent: u64, of: Bytes| total > of.percent(percent);
     total >= Bytes(PAGE_TABLES_AT_LEAST_BYTES)
         && (is_beyond(PAGE_TABLES_OF_RAM_PERCENT, ram)
@@ -52,18 +52,18 @@ fn on_huge_pages(machine: &Machine) -> Option<(Bytes, PageSize)> {
         return None;
     }
     let size = machine.size_asked_for(&machine.next_start_on_huge_pages())?;
-    let processes = &machine.env.as_ref()?.processes;
-    let segment = machine.facts.needed_bytes();
-    let bytes = on_other_pages(processes, segment, machine.facts.base_page_bytes, size.0);
+    let processes = &machine.whole_state()?.processes;
+    let segment = machine.state.needed_bytes();
+    let bytes = on_other_pages(processes, segment, machine.state.base_page_bytes, size.0);
     Some((Bytes(bytes), size))
 }
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
+    let facts = whole(machine)?;
     let total = total(machine).ok_or("the kernel reports page tables for no process")?;
     let ram = machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
-    let segment = Bytes(machine.facts.needed_bytes());
-    let count = env.processes.len();
+    let segment = Bytes(machine.state.needed_bytes());
+    let count = machine.state.processes.len();
     let then = on_huge_pages(machine).filter(|(bytes, _)| *bytes < total);
     let saving = then.map_or_else(String::new, |(bytes, size)| {
         format!("; on {size} pages they would take about {bytes}")
@@ -77,18 +77,18 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let size = match machine.backing() {
         Backing::HugePages(size) => Some(size),
         Backing::SmallPages | Backing::Unknown => {
-            machine.size_asked_for(machine.facts.next_start())
+            machine.size_asked_for(machine.state.next_start())
         }
     };
     let of_all =
-        |page_bytes| bytes_of_one(segment.0, page_bytes).saturating_mul(env.max_connections);
+        |page_bytes| bytes_of_one(segment.0, page_bytes).saturating_mul(facts.max_connections);
     Ok(finding.with(json!({
         "page_table_bytes": total.0,
         "on_huge_pages_bytes": then.map(|(bytes, _)| bytes.0),
         "processes": count,
         "memory_total_bytes": ram.0,
         "needed_bytes": segment.0,
-        "at_max_connections_bytes": machine.facts.page_bytes().map(of_all),
+        "at_max_connections_bytes": machine.state.page_bytes().map(of_all),
         "at_max_connections_on_huge_pages_bytes": size.map(|size| of_all(size.0)),
     })))
 }

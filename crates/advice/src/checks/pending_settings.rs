@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::{cgroup_fault_limit, restart};
 use crate::{
-    check::{Finding, Judgment, Status, Unknown, env},
+    check::{Finding, Judgment, Status, Unknown, whole},
     decision::Decision,
     model::machine::Machine,
 };
-use host::server::environment::Files;
+use host::server::state::Files;
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
-    Ok(match &env.files {
+    whole(machine)?;
+    Ok(match &machine.state.files {
         Files::NothingPending => Finding::ok(
             "nothing_pending",
             "No pending setting changes the number or size of huge pages.",
@@ -24,7 +24,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 Some(limited) => limited,
                 None => restart::judge(machine)?,
             };
-            let names = &env.pending_settings;
+            let names = &machine.state.pending_settings;
             let which = match names.as_slice() {
                 [] => String::new(),
                 names => format!(" ({})", names.join(", ")),
@@ -57,7 +57,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 
 /// The decision about files that have to be corrected.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    match &machine.env.as_ref()?.files {
+    match &machine.whole_state()?.files {
         Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),
         Files::NothingPending | Files::Planned(_) | Files::Unknown(_) | Files::NotNamed(_) => None,
     }

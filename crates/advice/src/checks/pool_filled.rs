@@ -4,15 +4,16 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     model::{demand::PoolTarget, machine::Machine},
 };
 use host::units::{PageSize, Pages, huge_pages};
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    env(machine)?.next_boot.as_ref()?;
-    let boot = machine.this_boot.as_ref().ok_or("it was not read")?;
-    let pools = machine.facts.pools.as_ref()?;
+    whole(machine)?;
+    machine.state.next_boot.as_ref()?;
+    let boot = machine.this_boot().ok_or("it was not read")?;
+    let pools = machine.state.pools.as_ref()?;
     let default = machine.default_bytes();
     let next = machine.next_start();
     let mut evidence = Vec::new();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     model::{forecast::Forecast, machine::Machine},
 };
 use host::units::{PageSize, Pages, huge_pages};
@@ -12,18 +12,18 @@ use host::units::{PageSize, Pages, huge_pages};
 const FAILURES: &str = "htlb_buddy_alloc_fail";
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
-    if !machine.facts.asks_for_huge_pages() {
+    let facts = whole(machine)?;
+    if !machine.state.asks_for_huge_pages() {
         return Ok(Finding::does_not_ask());
     }
     let target = Forecast::of_target(machine).ok_or("the pool cannot be read")?;
     let shortfall = target
         .shortfall
         .ok_or("the main shared memory segment cannot be read")?;
-    let free_blocks = env.free_blocks.as_ref()?;
+    let free_blocks = facts.free_blocks.as_ref()?;
     let size = PageSize(target.pool.page_bytes);
-    let ready = free_blocks.huge_pages(size.0, machine.facts.base_page_bytes);
-    let failures = env
+    let ready = free_blocks.huge_pages(size.0, machine.state.base_page_bytes);
+    let failures = facts
         .vmstat
         .as_ref()
         .ok()

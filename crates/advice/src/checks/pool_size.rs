@@ -73,8 +73,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             render::reason(&Reason::NoHugePages),
         ));
     }
-    machine.facts.pools.as_ref()?;
-    machine.facts.segment.as_ref()?;
+    machine.state.pools.as_ref()?;
+    machine.state.segment.as_ref()?;
     let targets = targets(machine).ok_or("the page size of the segment is unknown")?;
     machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
     let Some(large) = largest_idle(machine) else {

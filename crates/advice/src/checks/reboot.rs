@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     decision::{Decision, about_commit_limit_at_boot},
     model::{demand::Demands, machine::Machine, memory, numa},
     render,
@@ -14,8 +14,8 @@ use host::{
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
-    let boot = env.next_boot.as_ref();
+    whole(machine)?;
+    let boot = machine.state.next_boot.as_ref();
     if let Some(too_much) = boot.ok().and_then(|_| too_much(machine)) {
         return Ok(too_much);
     }
@@ -27,7 +27,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let size = machine
         .size_asked_for(&next)
         .ok_or("the huge page size is unknown")?;
-    if machine.facts.pools.is_ok() && machine.pool(size).is_none() {
+    if machine.state.pools.is_ok() && machine.pool(size).is_none() {
         let text = format!("The kernel has no {size} pages to set at boot.");
         return Ok(Finding::ok("no_such_size", text));
     }
@@ -122,7 +122,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 /// Whether this boot requested the same number, and the pool has fewer pages than are needed.
 fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) -> bool {
     let default = machine.default_bytes();
-    let this_boot = machine.this_boot.as_ref();
+    let this_boot = machine.this_boot();
     let before = this_boot.and_then(|boot| boot.pages(size.0, default));
     let pool = machine.pool(size);
     before.is_some_and(|before| Pages(before.pages) == asked)

@@ -12,7 +12,7 @@ use crate::{
     },
     render,
 };
-use host::{server::environment::Files, units::capitalized};
+use host::{server::state::Files, units::capitalized};
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let has_them = machine.is_on_huge_pages() == Some(true);
@@ -20,7 +20,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let capital = capitalized(start);
     let finding = match start::outcome(machine) {
         StartOutcome::HugePages(_) => {
-            let files = machine.env.as_ref().map(|env| &env.files);
+            let files = machine.whole_state().map(|state| &state.files);
             let text = if files.is_some_and(Files::stop_a_start) {
                 &format!(
                     "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
@@ -92,7 +92,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 
 /// The next start in findings, with its article.
 pub(super) fn name_of_start(machine: &Machine) -> &'static str {
-    match machine.state {
+    match machine.server_state {
         ServerState::Running => "a restart",
         ServerState::Stopped | ServerState::NotCreated => "a start",
     }
@@ -111,9 +111,8 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         });
     }
     let pending = machine
-        .env
-        .as_ref()
-        .map(|env| env.pending_settings.as_slice());
+        .whole_state()
+        .map(|state| state.pending_settings.as_slice());
     let pending = pending.filter(|names| !names.is_empty())?;
     (machine.is_on_huge_pages() == Some(true)).then(|| {
         Decision::Text(format!(
@@ -125,12 +124,12 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
 
 /// The figures of the pool that the next start asks for.
 pub(super) fn evidence(machine: &Machine) -> Value {
-    let next = machine.facts.next_start();
+    let next = machine.state.next_start();
     let target = Forecast::of_target(machine);
     let target = target.as_ref();
     json!({
         "huge_pages": next.huge_pages.as_str(),
-        "needed_bytes": machine.facts.needed_bytes(),
+        "needed_bytes": machine.state.needed_bytes(),
         "page_size_bytes": machine.size_asked_for(next).map(|size| size.0),
         "required_pages": target.map(|target| target.required.0),
         "pool_total_pages": target.map(|target| target.pool.total),

@@ -3,18 +3,26 @@
 use serde_json::json;
 
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     model::machine::Machine,
     thresholds::SWAP_BYTES,
 };
 use host::units::Bytes;
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
-    let env = env(machine)?;
-    let each = env.processes.iter().filter_map(|process| process.swap);
+    whole(machine)?;
+    let each = machine
+        .state
+        .processes
+        .iter()
+        .filter_map(|process| process.swap);
     // A fork counts the pages that its parent has swapped out once more
     // (mm/memory.c copy_nonpresent_pte).
-    let postmaster = env.processes.iter().find(|process| process.is_postmaster);
+    let postmaster = machine
+        .state
+        .processes
+        .iter()
+        .find(|process| process.is_postmaster);
     let of_postmaster = Bytes(postmaster.and_then(|process| process.swap).unwrap_or(0));
     let swapped = each
         .map(|bytes| Bytes(bytes) - of_postmaster)
@@ -34,6 +42,6 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     Ok(finding.with(json!({
         "swap_bytes": swapped.0,
         "swap_of_host_bytes": of_host,
-        "swappiness": env.host.vm.swappiness,
+        "swappiness": machine.state.vm.swappiness,
     })))
 }

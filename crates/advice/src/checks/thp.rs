@@ -1,7 +1,7 @@
 //! Parts that the checks of transparent huge pages have in common.
 
 use crate::{
-    check::{Unknown, env},
+    check::{Unknown, whole},
     model::{machine::Machine, step::Step},
 };
 use host::linux::{error::Absence, transparent_hugepage::Modes};
@@ -14,7 +14,8 @@ pub(super) type File = (String, String);
 
 /// The modes. `None`: this kernel has no transparent huge pages.
 pub(super) fn modes(machine: &Machine) -> Result<Option<&Modes>, Unknown> {
-    match &env(machine)?.host.thp {
+    whole(machine)?;
+    match &machine.state.thp {
         Ok(modes) => Ok(Some(modes)),
         Err(absent) if absent.why == Absence::Missing => Ok(None),
         Err(absent) => Err(absent.into()),

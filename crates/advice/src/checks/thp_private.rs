@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::thp::{self, File};
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     decision::Decision,
     model::{machine::Machine, step::Step},
 };
@@ -15,7 +15,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let Some(modes) = thp::modes(machine)? else {
         return Ok(Finding::ok("no_thp", thp::NONE));
     };
-    env(machine)?;
+    whole(machine)?;
     let of_host = machine.usage().and_then(|usage| usage.anon_huge_pages);
     let used = of_host.map_or_else(String::new, |bytes| {
         format!(" The host has {} of memory on them.", Bytes(bytes))

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::thp::{self, File};
 use crate::{
-    check::{Finding, Judgment, env},
+    check::{Finding, Judgment, whole},
     decision::Decision,
     model::machine::Machine,
 };
@@ -53,8 +53,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let Some(modes) = thp::modes(machine)? else {
         return Ok(Finding::ok("no_thp", thp::NONE));
     };
-    let env = env(machine)?;
-    let got = env.segment_thp_bytes.as_ref();
+    let facts = whole(machine)?;
+    let got = machine.state.segment_thp_bytes.as_ref();
     let bytes = got.and_then(|got| got.as_ref().ok().copied());
     let mode = modes.shmem_enabled.as_deref().unwrap_or("missing");
     let is_on_huge_pages = machine.is_on_huge_pages();
@@ -84,7 +84,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             }
             (_, None) => "The part of the segment on them is unknown.".to_owned(),
         };
-        let aligned = match env.is_segment_aligned {
+        let aligned = match facts.is_segment_aligned {
             Some(false) => " The segment is not aligned to them.",
             Some(true) | None => "",
         };
@@ -100,7 +100,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         "shmem_enabled": modes.shmem_enabled,
         "segment_thp_bytes": bytes,
         "segment_bytes": machine.segment().map(|segment| segment.bytes),
-        "is_aligned": env.is_segment_aligned,
+        "is_aligned": facts.is_segment_aligned,
     })))
 }
 

@@ -1,6 +1,6 @@
 //! The part of a pool on the nodes that a bound server is allowed to use, taken together.
 
-use host::server::facts::{AllowedNodes, Facts};
+use host::server::{facts::Facts, state::AllowedNodes};
 use host::{
     linux::numa::node::Node,
     units::{Bytes, PageSize, Pages},
@@ -116,7 +116,7 @@ pub(crate) fn allowed_parts(facts: &Facts) -> Vec<AllowedPart> {
     let AllowedNodes::Only(nodes) = &facts.allowed_nodes else {
         return Vec::new();
     };
-    let pools = facts.pools.iter().flatten();
+    let pools = facts.state.pools.iter().flatten();
     pools
         .filter_map(|pool| AllowedPart::of(nodes, PageSize(pool.page_bytes)))
         .collect()

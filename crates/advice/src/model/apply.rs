@@ -1,9 +1,6 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
-use host::server::{
-    environment::{Environment, Files},
-    facts::{Backing, Server},
-};
+use host::server::state::{Backing, Files, Server};
 use host::{
     linux::{boot::Edit, process::segment::Segment},
     units::{Bytes, PageSize, Pages},
@@ -200,7 +197,7 @@ impl Machine {
 
     /// Why the free memory of the host is unknown. Another host is known by its RAM at most.
     fn unknown_memory(&self) -> Option<String> {
-        self.env.as_ref()?;
+        self.whole()?;
         if memory::missing_for_pools(self, Bytes(0)).is_none() {
             return Some("its memory is unknown here".to_owned());
         }
@@ -275,7 +272,7 @@ impl Machine {
             }
         }
         let by_pools = |bytes: u64| (Bytes(bytes) + had - has).0;
-        if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage) {
+        if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {
             usage.available = usage.available.map(by_pools);
             usage.free = usage.free.map(by_pools);
             usage.hugetlb = usage.hugetlb.map(|bytes| (Bytes(bytes) + has - had).0);
@@ -296,7 +293,7 @@ impl Machine {
             return;
         };
         let pools = memory::in_pools(self);
-        if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage)
+        if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage)
             && let Some(ratio) = limit.ratio
         {
             let swap = Bytes(usage.swap_total.unwrap_or(0));
@@ -330,11 +327,11 @@ impl Machine {
     /// Whether the running server would have its huge pages again if it started now with the
     /// settings that it runs with, as after the crash of a backend.
     fn would_keep_huge_pages(&self) -> Result<(), Reason> {
-        if self.state != ServerState::Running || self.is_on_huge_pages() != Some(true) {
+        if self.server_state != ServerState::Running || self.is_on_huge_pages() != Some(true) {
             return Err(Reason::Off);
         }
         let mut as_it_runs = self.clone();
-        as_it_runs.facts.planned = None;
+        as_it_runs.state.planned = None;
         match start::outcome(&as_it_runs) {
             StartOutcome::HugePages(_) => Ok(()),
             StartOutcome::SmallPages(reason, _)
@@ -344,10 +341,14 @@ impl Machine {
     }
 
     fn edit_boot(&mut self, edit: &Edit) -> Result<(), Blocked> {
-        let Some(env) = &mut self.env else {
+        if !self.facts.is_whole {
             return Ok(());
-        };
-        let next = env.next_boot.as_mut().map_err(|_| Blocked::Inapplicable)?;
+        }
+        let next = self
+            .state
+            .next_boot
+            .as_mut()
+            .map_err(|_| Blocked::Inapplicable)?;
         *next = next.after(edit);
         Ok(())
     }
@@ -363,42 +364,35 @@ impl Machine {
     fn change_setting(&mut self, change: &SettingChange) {
         self.pending = self.pending.max(change.pending);
         if let Ok(next) = &change.next {
-            let asks = |machine: &Self| machine.facts.asks_for_huge_pages();
+            let asks = |machine: &Self| machine.state.asks_for_huge_pages();
             self.gives_up_huge_pages = !asks(&self.with_next_start(next.clone()));
         }
         if change.place == SettingPlace::CommandLine {
             self.command_line = change.next.as_ref().ok().cloned();
-            if let (Some(env), Ok(_)) = (&mut self.env, &change.next)
-                && env.files.stop_a_start()
-            {
-                env.files = Files::NothingPending;
+            if change.next.is_ok() && self.state.files.stop_a_start() {
+                self.state.files = Files::NothingPending;
             }
             return;
         }
-        let is_unchanged = |next: &Server| self.facts.is_as_now(next);
+        let is_unchanged = |next: &Server| self.state.is_as_now(next);
         let files = match &change.next {
             Ok(next) if is_unchanged(next) => Files::NothingPending,
             Ok(next) => Files::Planned(next.clone()),
             Err(message) => Files::Refused(message.clone()),
         };
         if let Ok(next) = &change.next {
-            self.facts.planned = Some(next.clone());
+            self.state.planned = Some(next.clone());
         }
-        match &mut self.env {
-            // Other pending settings stay unknown.
-            Some(Environment {
-                files: Files::Unknown(_) | Files::NotNamed(_),
-                has_pending_restart: true,
-                ..
-            })
-            | None => {}
-            // PostgreSQL has judged the files with this change and those before it.
-            Some(env) => env.files = files,
+        let is_unknown = matches!(self.state.files, Files::Unknown(_) | Files::NotNamed(_));
+        // Other pending settings stay unknown. Otherwise, PostgreSQL has judged the files with this
+        // change and those before it.
+        if self.facts.is_whole && !(is_unknown && self.state.has_pending_restart) {
+            self.state.files = files;
         }
     }
 
     fn stop(&mut self) -> Result<(), Blocked> {
-        if self.state != ServerState::Running {
+        if self.server_state != ServerState::Running {
             return Err(Blocked::Inapplicable);
         }
         let was_on_huge_pages = self.is_on_huge_pages() == Some(true);
@@ -409,7 +403,7 @@ impl Machine {
         match self.backing() {
             Backing::HugePages(size) => self.release_huge_pages(size),
             Backing::SmallPages | Backing::Unknown => {
-                if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage) {
+                if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {
                     let less = |bytes: u64| (Bytes(bytes) - committed).0;
                     usage.committed = usage.committed.map(less);
                     usage.available =
@@ -417,7 +411,10 @@ impl Machine {
                 }
             }
         }
-        let limits = self.env.iter_mut().flat_map(|env| &mut env.memory_limits);
+        let limits = self
+            .whole_state_mut()
+            .into_iter()
+            .flat_map(|state| &mut state.memory_limits);
         for limit in limits.flatten() {
             if !was_on_huge_pages || limit.counts_hugetlb {
                 limit.use_bytes = (Bytes(limit.use_bytes) - touched.least).0;
@@ -427,13 +424,13 @@ impl Machine {
             least: Bytes(0),
             most: touched.most - touched.least,
         };
-        self.facts.planned = Some(next);
-        self.facts.segment = Ok(Segment {
+        self.state.planned = Some(next);
+        self.state.segment = Ok(Segment {
             bytes: 0,
-            page_bytes: Some(self.facts.base_page_bytes),
+            page_bytes: Some(self.state.base_page_bytes),
             mappings: 0,
         });
-        self.state = ServerState::Stopped;
+        self.server_state = ServerState::Stopped;
         // A stop releases memory only.
         let _ = self.account_pools(&before);
         self.gives_up_huge_pages |= !was_on_huge_pages;
@@ -460,18 +457,17 @@ impl Machine {
     }
 
     fn start(&mut self) -> Result<(), Blocked> {
-        if self.state == ServerState::Running {
+        if self.server_state == ServerState::Running {
             return Err(Blocked::Inapplicable);
         }
         if self
-            .env
-            .as_ref()
-            .is_some_and(|env| env.files.stop_a_start())
+            .whole_state()
+            .is_some_and(|state| state.files.stop_a_start())
         {
             return Err(Blocked::ConfigurationFiles);
         }
         if let Some(next) = self.command_line.take() {
-            self.facts.planned = Some(next);
+            self.state.planned = Some(next);
         }
         let next = self.next_start();
         match start::outcome(self) {
@@ -489,10 +485,10 @@ impl Machine {
             StartOutcome::Fails(reason, fit) => return Err(Blocked::WouldNotStart(reason, fit)),
             StartOutcome::Unknown(reason) => return Err(Blocked::OnlyAStartShows(reason)),
         }
-        self.facts.server = next;
-        self.facts.planned = None;
+        self.state.server = next;
+        self.state.planned = None;
         self.pending = Pending::Nothing;
-        self.state = ServerState::Running;
+        self.server_state = ServerState::Running;
         self.gives_up_huge_pages = false;
         self.touched.least = Bytes(0);
         self.update_processes();
@@ -508,7 +504,7 @@ impl Machine {
             let more = |used: u64| (Bytes(used) + bytes).0;
             limits.reservation_use = limits.reservation_use.map(more);
         });
-        self.facts.segment = Ok(Segment {
+        self.state.segment = Ok(Segment {
             bytes: bytes.0,
             page_bytes: Some(size.0),
             mappings: 1,
@@ -519,10 +515,10 @@ impl Machine {
     fn map_small_pages(&mut self, next: &Server) {
         let base = self.base_size();
         let bytes = Bytes(next.shared_memory_bytes).in_pages(base) * base;
-        if let Some(Ok(usage)) = self.env.as_mut().map(|env| &mut env.host.usage) {
+        if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {
             usage.committed = usage.committed.map(|all| (Bytes(all) + bytes).0);
         }
-        self.facts.segment = Ok(Segment {
+        self.state.segment = Ok(Segment {
             bytes: bytes.0,
             page_bytes: Some(base.0),
             mappings: 1,
@@ -537,36 +533,40 @@ impl Machine {
             .map_or(Bytes(0), |segment| Bytes(segment.bytes));
         let base = self.base_size();
         let services = std::mem::take(&mut self.service);
-        let Some(env) = &mut self.env else { return };
-        env.files = Files::NothingPending;
-        env.has_pending_restart = false;
-        env.pending_settings.clear();
-        env.segment_thp_bytes = None;
-        let nodes = env
+        if !self.facts.is_whole {
+            return;
+        }
+        self.state.files = Files::NothingPending;
+        self.state.has_pending_restart = false;
+        self.state.pending_settings.clear();
+        self.state.segment_thp_bytes = None;
+        let state = &mut self.state;
+        let nodes = state
             .segment_nodes
             .iter_mut()
             .flat_map(|nodes| nodes.values_mut());
         nodes.for_each(|pages| *pages = 0);
         if let Backing::HugePages(size) = backing {
-            page_tables::move_to(&mut env.processes, segment, base, size);
+            page_tables::move_to(&mut self.state.processes, segment, base, size);
         }
-        for process in &mut env.processes {
+        for process in &mut self.state.processes {
             process.rss_shmem = process.rss_shmem.map(|_| 0);
         }
         for service in services {
             match service {
                 ServiceChange::ProtectPostmaster => {
-                    env.oom_score_adj = env
+                    self.state.oom_score_adj = self
+                        .state
                         .oom_score_adj
                         .as_ref()
                         .map(|_| -900)
                         .map_err(Clone::clone);
-                    for process in &mut env.processes {
+                    for process in &mut self.state.processes {
                         process.oom_score_adj = Some(if process.is_postmaster { -900 } else { 0 });
                     }
                 }
                 ServiceChange::ExposeBackends => {
-                    for process in env.processes.iter_mut().filter(|p| !p.is_postmaster) {
+                    for process in self.state.processes.iter_mut().filter(|p| !p.is_postmaster) {
                         process.oom_score_adj = Some(0);
                     }
                 }
@@ -577,16 +577,14 @@ impl Machine {
 
     fn set_vm(&mut self, setting: VmSetting, value: u64) {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
-        if let Some(env) = &mut self.env {
-            match setting {
-                VmSetting::OvercommitRatio => env.host.vm.overcommit_ratio = Some(value),
-            }
+        match setting {
+            VmSetting::OvercommitRatio => self.state.vm.overcommit_ratio = Some(value),
         }
         self.update_commit_limit();
     }
 
     fn set_thp(&mut self, file: &str, mode: &str) {
-        let Some(Ok(modes)) = self.env.as_mut().map(|env| &mut env.host.thp) else {
+        let Some(Ok(modes)) = self.whole_state_mut().map(|state| &mut state.thp) else {
             return;
         };
         let mode = Some(mode.to_owned());
@@ -609,10 +607,10 @@ impl Machine {
 
 /// Pages for which free memory has whole blocks. Unknown counts as enough.
 pub fn ready_pages(machine: &Machine, size: PageSize) -> Pages {
-    let blocks = machine.env.as_ref().map(|env| &env.free_blocks);
+    let blocks = machine.whole().map(|facts| &facts.free_blocks);
     match blocks {
         Some(Ok(blocks)) => {
-            let base = machine.facts.base_page_bytes;
+            let base = machine.state.base_page_bytes;
             Pages(blocks.huge_pages(size.0, base).unwrap_or(0))
         }
         _ => Pages(u64::MAX),

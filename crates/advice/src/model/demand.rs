@@ -4,9 +4,8 @@
 use std::fmt;
 
 use host::server::{
-    environment::Files,
-    facts::{HugePages, Server, SharedMemoryType},
     instances::Instance,
+    state::{Files, HugePages, Server, SharedMemoryType},
     visibility::Visibility,
     wish::Wish,
 };
@@ -233,7 +232,7 @@ impl Demands {
             When::Now => own_next.max(held),
             When::AfterRestart => own_next,
         };
-        machine.facts.pools.as_ref().ok()?;
+        machine.state.pools.as_ref().ok()?;
         let committed = machine.pool(size).map_or(0, |pool| pool.committed());
         let mut others = Pages(committed) - held;
         let mut all = vec![Demand {
@@ -377,7 +376,7 @@ fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnS
         Wish::Known(HugePages::Off, _) => None,
         Wish::Known(setting, Some(bytes)) => {
             let named = Some(bytes).filter(|bytes| *bytes > 0);
-            let asked = machine.facts.huge_page_of_setting(named);
+            let asked = machine.state.huge_page_of_setting(named);
             (asked == Some(size.0)).then_some(Some(setting))
         }
         Wish::Known(_, None) | Wish::Unknown => Some(None),
@@ -389,7 +388,7 @@ fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnS
         .filter_map(move |server| {
             let segment = server.segment.as_ref()?;
             let page_bytes = segment.page_bytes;
-            let is_huge = page_bytes.is_some_and(|bytes| bytes > machine.facts.base_page_bytes);
+            let is_huge = page_bytes.is_some_and(|bytes| bytes > machine.state.base_page_bytes);
             let setting = asks(server.huge_pages).filter(|_| !is_huge)?;
             let is_limited = (server.fault_limits.iter())
                 .any(|&(bytes, limit)| bytes == size.0 && limit < segment.bytes);
@@ -418,15 +417,15 @@ pub enum Hidden {
 /// Whether idle pages could be meant for servers that are not visible. `None`: all are visible, or
 /// the environment was not read.
 pub fn hidden_servers(machine: &Machine) -> Option<Hidden> {
-    let env = machine.env.as_ref()?;
-    let Ok(servers) = &env.other_servers else {
+    let facts = machine.whole()?;
+    let Ok(servers) = &facts.other_servers else {
         return Some(Hidden::Processes);
     };
-    if env.visibility == Visibility::Hidden {
+    if facts.visibility == Visibility::Hidden {
         return Some(Hidden::Processes);
     }
     let unreadable = servers.iter().filter(|server| server.segment.is_none());
-    match (unreadable.count(), env.visibility) {
+    match (unreadable.count(), facts.visibility) {
         (0, Visibility::Namespace) => Some(Hidden::OtherNamespaces),
         (0, _) => None,
         (count, _) => Some(Hidden::Servers(count)),
@@ -530,13 +529,13 @@ fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
 }
 
 fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
-    let env = machine.env.as_ref()?;
+    machine.whole()?;
     let is_idle = target.idle() > Pages(0);
     if let Some(hidden) = hidden_servers(machine).filter(|_| is_idle) {
         return Some(IdleFor::Hidden(hidden));
     }
     if is_idle
-        && let Ok(boot) = &env.next_boot
+        && let Ok(boot) = &machine.state.next_boot
         && let Some(unknown) = boot
             .unknown_of(target.after.size.0, machine.default_bytes())
             .next()
@@ -544,7 +543,7 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
         return Some(IdleFor::UnknownBoot(unknown.to_string()));
     }
     if is_idle
-        && let Ok(boot) = &env.next_boot
+        && let Ok(boot) = &machine.state.next_boot
         && let Some(Request { place, .. }) = &boot.not_read
         && target.after.size.0 == machine.default_bytes()
     {
@@ -563,9 +562,9 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     {
         return Some(IdleFor::Server(server.name));
     }
-    match &env.files {
+    match &machine.state.files {
         _ if !is_idle => None,
-        Files::Unknown(why) if env.has_pending_restart => {
+        Files::Unknown(why) if machine.state.has_pending_restart => {
             Some(IdleFor::PendingSettings(why.clone()))
         }
         Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),

@@ -1,7 +1,7 @@
 //! One row for each pool: its counters, what the server needs of it, and whether a restart would
 //! get it.
 
-use host::server::facts::Server;
+use host::server::state::Server;
 use host::{
     linux::{error::Absent, hugepages::Pool},
     units::{Bytes, PageSize, Pages},
@@ -46,13 +46,13 @@ impl Forecast {
     ///
     /// Errors: absent if the pools cannot be read.
     pub fn of_each_pool(machine: &Machine) -> Result<Vec<Self>, Absent> {
-        let pools = machine.facts.pools.as_ref().map_err(Clone::clone)?;
+        let pools = machine.state.pools.as_ref().map_err(Clone::clone)?;
         Ok(pools.iter().map(|pool| Self::of(machine, pool)).collect())
     }
 
     /// The forecast for the pool that the server asks for, or would ask for.
     pub fn of_target(machine: &Machine) -> Option<Self> {
-        let pool = machine.facts.target_pool()?;
+        let pool = machine.state.target_pool()?;
         Some(Self::of(machine, pool))
     }
 
@@ -65,7 +65,7 @@ impl Forecast {
         let supply = Supply::of(machine, pool);
         Self {
             is_default: machine.default_size().map(|default| default == size),
-            is_used_by_server: machine.facts.page_bytes().map(|bytes| bytes == size.0),
+            is_used_by_server: machine.state.page_bytes().map(|bytes| bytes == size.0),
             required,
             tail_waste: required * size - Bytes(next.shared_memory_bytes),
             held: machine.pages_held(size),

@@ -99,7 +99,7 @@ pub fn breaches(
     pages: Pages,
     counts: Counts,
 ) -> Option<Vec<Breach<'_>>> {
-    let version = machine.facts.hugetlb.as_ref().ok()?.version;
+    let version = machine.state.hugetlb.as_ref().ok()?.version;
     let limit_of = |limits: &Limits| match counts {
         Counts::Faults => limits.fault_limit,
         Counts::Reservations => limits.reservation_limit,
@@ -181,7 +181,7 @@ pub fn is_set_outside(machine: &Machine, change: &LimitChange) -> bool {
     if change.cgroup.to_string_lossy().contains("kubepods") {
         return true;
     }
-    let mut groups = machine.facts.hugetlb.iter().flat_map(|all| &all.groups);
+    let mut groups = machine.state.hugetlb.iter().flat_map(|all| &all.groups);
     groups.any(|group| group.directory == change.cgroup && group.is_set_outside)
 }
 
@@ -189,7 +189,7 @@ fn levels(
     machine: &Machine,
     size: PageSize,
 ) -> Result<impl Iterator<Item = (&Group, &Limits)>, Absent> {
-    let hugetlb = machine.facts.hugetlb.as_ref().map_err(Clone::clone)?;
+    let hugetlb = machine.state.hugetlb.as_ref().map_err(Clone::clone)?;
     Ok(hugetlb.groups.iter().filter_map(move |group| {
         let mut limits = group.limits.iter();
         Some((group, limits.find(|limits| limits.page_bytes == size.0)?))
@@ -198,7 +198,7 @@ fn levels(
 
 /// Sets a limit. The file of a change names what it counts.
 pub(crate) fn set(machine: &mut Machine, change: &LimitChange) {
-    let groups = machine.facts.hugetlb.iter_mut();
+    let groups = machine.state.hugetlb.iter_mut();
     let groups = groups.flat_map(|all| &mut all.groups);
     let limits = groups
         .filter(|group| group.directory == change.cgroup)
@@ -214,7 +214,7 @@ pub(crate) fn set(machine: &mut Machine, change: &LimitChange) {
 
 /// Adds to or subtracts from the use of this size in all cgroups of the server.
 pub(crate) fn count(machine: &mut Machine, size: PageSize, change: impl Fn(&mut Limits)) {
-    let groups = machine.facts.hugetlb.iter_mut();
+    let groups = machine.state.hugetlb.iter_mut();
     let groups = groups.flat_map(|all| &mut all.groups);
     let limits = groups.flat_map(|group| &mut group.limits);
     for limits in limits.filter(|limits| limits.page_bytes == size.0) {

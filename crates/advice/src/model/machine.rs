@@ -1,10 +1,10 @@
 //! A server and its machine, as they are or as they would be after some steps.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use host::server::{
-    environment::{Environment, Files},
-    facts::{AllowedNodes, Backing, Facts, HugePages, Server, SharedMemoryType},
+    facts::Facts,
+    state::{AllowedNodes, Backing, Files, HugePages, Server, SharedMemoryType, State},
 };
 use host::{
     linux::{
@@ -38,15 +38,13 @@ pub enum ServerState {
 /// A server and its machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// The server, the pools and the limits. `facts.planned` holds the settings of the next start
-    /// where they differ from the running ones.
-    pub facts: Facts,
-    /// Everything else. `None`: not read.
-    pub env: Option<Environment>,
+    /// What was read.
+    pub facts: Arc<Facts>,
+    /// What steps have made of it. `state.planned` holds the settings of the next start where they
+    /// differ from the running ones.
+    pub state: State,
     /// Whether the server runs.
-    pub state: ServerState,
-    /// The boot configuration that this boot found, before any step changed it.
-    pub this_boot: Option<NextBoot>,
+    pub server_state: ServerState,
     /// The part of each pool on the nodes that the server is allowed to use. Empty: it is not
     /// bound.
     pub allowed_parts: Vec<AllowedPart>,
@@ -70,19 +68,19 @@ pub struct Machine {
 
 impl Machine {
     /// The machine as it was read.
-    pub fn new(mut facts: Facts, env: Option<Environment>) -> Self {
-        if let Some(Files::Planned(next)) = env.as_ref().map(|env| &env.files)
-            && facts.planned.is_none()
+    pub fn new(facts: Facts) -> Self {
+        let mut state = facts.state.clone();
+        if let Files::Planned(next) = &state.files
+            && state.planned.is_none()
         {
-            facts.planned = Some(next.clone());
+            state.planned = Some(next.clone());
         }
         let mut machine = Self {
             allowed_parts: allowed_parts(&facts),
-            touched: Touched::of(&facts, env.as_ref()),
-            this_boot: None,
-            facts,
-            env,
-            state: ServerState::Running,
+            touched: Touched::of(&state),
+            facts: Arc::new(facts),
+            state,
+            server_state: ServerState::Running,
             shows_host_memory: false,
             is_compacted: false,
             service: Vec::new(),
@@ -91,9 +89,27 @@ impl Machine {
             gives_up_huge_pages: false,
             muted: BTreeSet::new(),
         };
-        machine.this_boot = machine.next_boot().cloned();
         machine.shows_host_memory = machine.is_memory_of_host();
         machine
+    }
+
+    /// All facts. `None`: only those of [`Facts::read`] were read.
+    pub fn whole(&self) -> Option<&Facts> {
+        self.facts.is_whole.then_some(&*self.facts)
+    }
+
+    /// The state, if all of it was read.
+    pub(crate) fn whole_state(&self) -> Option<&State> {
+        self.facts.is_whole.then_some(&self.state)
+    }
+
+    pub(crate) fn whole_state_mut(&mut self) -> Option<&mut State> {
+        self.facts.is_whole.then_some(&mut self.state)
+    }
+
+    /// The boot configuration that this boot found, before any step changed it.
+    pub fn this_boot(&self) -> Option<&NextBoot> {
+        self.facts.state.next_boot.as_ref().ok()
     }
 
     /// This machine with other settings of the next start.
@@ -101,7 +117,7 @@ impl Machine {
     pub fn with_next_start(&self, next: Server) -> Self {
         let mut machine = self.clone();
         if next != self.next_start() {
-            machine.facts.planned = Some(next);
+            machine.state.planned = Some(next);
         }
         machine
     }
@@ -109,17 +125,17 @@ impl Machine {
     /// The settings of the next start, with the exact size of the segment as far as it is known.
     pub fn next_start(&self) -> Server {
         Server {
-            shared_memory_bytes: self.facts.needed_bytes(),
-            ..self.facts.next_start().clone()
+            shared_memory_bytes: self.state.needed_bytes(),
+            ..self.state.next_start().clone()
         }
     }
 
     /// The settings of the next start, changed so that it asks for huge pages of a size that the
     /// kernel has.
     pub fn next_start_on_huge_pages(&self) -> Server {
-        let facts = &self.facts;
+        let state = &self.state;
         let next = self.next_start();
-        let has_size = facts.target_pool().is_some() || facts.pools.is_err();
+        let has_size = state.target_pool().is_some() || state.pools.is_err();
         Server {
             huge_pages: match next.huge_pages {
                 HugePages::Off => HugePages::Try,
@@ -133,7 +149,7 @@ impl Machine {
 
     /// The huge page size that a start with these settings asks for. `None`: the kernel names none.
     pub fn size_asked_for(&self, server: &Server) -> Option<PageSize> {
-        self.facts.huge_page_of(server).map(PageSize)
+        self.state.huge_page_of(server).map(PageSize)
     }
 
     /// The huge page size that a start with these settings tries to map. `None`: it does not ask
@@ -149,7 +165,7 @@ impl Machine {
     }
 
     pub(crate) fn pool_mut(&mut self, size: PageSize) -> Option<&mut Pool> {
-        let mut pools = self.facts.pools.iter_mut().flatten();
+        let mut pools = self.state.pools.iter_mut().flatten();
         pools.find(|pool| pool.page_bytes == size.0)
     }
 
@@ -166,12 +182,12 @@ impl Machine {
 
     /// All pools that can be seen, smallest page first.
     pub fn pools(&self) -> impl Iterator<Item = &Pool> {
-        self.facts.pools.iter().flatten()
+        self.state.pools.iter().flatten()
     }
 
     /// The size that the kernel uses where none is named.
     pub fn default_size(&self) -> Option<PageSize> {
-        let meminfo = self.facts.meminfo.as_ref().ok()?;
+        let meminfo = self.state.meminfo.as_ref().ok()?;
         meminfo.default_huge_page_bytes.map(PageSize)
     }
 
@@ -182,12 +198,12 @@ impl Machine {
 
     /// The size of a base page.
     pub fn base_size(&self) -> PageSize {
-        PageSize(self.facts.base_page_bytes)
+        PageSize(self.state.base_page_bytes)
     }
 
     /// The pages that back the segment.
     pub fn backing(&self) -> Backing {
-        self.facts.backing()
+        self.state.backing()
     }
 
     /// Whether the segment is on huge pages. `None`: unknown.
@@ -197,7 +213,7 @@ impl Machine {
 
     /// The segment. `None`: it cannot be read.
     pub fn segment(&self) -> Option<&Segment> {
-        self.facts.segment.as_ref().ok()
+        self.state.segment.as_ref().ok()
     }
 
     /// Pages of that size that the running server has, faulted in or reserved. `None`: unknown.
@@ -217,8 +233,8 @@ impl Machine {
     /// is not a power of two, it can be a page more than the running server has.
     pub fn pages_mapped(&self, next: &Server, size: PageSize) -> Pages {
         let pages = Pages(next.pages(size.0));
-        let is_unchanged = self.facts.planned.is_none()
-            && next.huge_page_size_bytes == self.facts.server.huge_page_size_bytes;
+        let is_unchanged = self.state.planned.is_none()
+            && next.huge_page_size_bytes == self.state.server.huge_page_size_bytes;
         match self.pages_held(size) {
             Some(held) if is_unchanged && held > Pages(0) && held + Pages(1) == pages => held,
             _ => pages,
@@ -227,17 +243,17 @@ impl Machine {
 
     /// Memory of the host by use. `None`: not read, or unknown.
     pub fn usage(&self) -> Option<&Usage> {
-        self.env.as_ref()?.host.usage.as_ref().ok()
+        self.whole_state()?.usage.as_ref().ok()
     }
 
     /// The boot configuration. `None`: not read, or it cannot be read.
     pub fn next_boot(&self) -> Option<&NextBoot> {
-        self.env.as_ref()?.next_boot.as_ref().ok()
+        self.whole_state()?.next_boot.as_ref().ok()
     }
 
     /// `MemTotal`.
     pub fn ram(&self) -> Option<Bytes> {
-        let meminfo = self.facts.meminfo.as_ref().ok()?;
+        let meminfo = self.state.meminfo.as_ref().ok()?;
         meminfo.total_bytes.map(Bytes)
     }
 
@@ -266,7 +282,7 @@ impl Machine {
 
     /// The NUMA nodes; empty where the kernel knows none. `None`: not read, or unknown.
     pub fn nodes(&self) -> Option<&[Node]> {
-        match &self.env.as_ref()?.nodes {
+        match &self.whole()?.nodes {
             Ok(nodes) => Some(nodes),
             Err(absent) if *absent == Absent::not_looked_at() => None,
             Err(absent) if absent.why == Absence::Missing => Some(&[]),
@@ -286,14 +302,14 @@ impl Machine {
 
     /// Whether the settings of the next start differ from the running ones, or could.
     pub fn has_pending_settings(&self) -> bool {
-        let waits = |env: &Environment| {
-            env.has_pending_restart || !matches!(env.files, Files::NothingPending)
+        let waits = |state: &State| {
+            state.has_pending_restart || !matches!(state.files, Files::NothingPending)
         };
-        self.env.as_ref().is_none_or(waits)
+        self.whole_state().is_none_or(waits)
     }
 
     /// Whether an administrator turned huge pages off: the default is `try`.
     pub fn is_turned_off(&self) -> bool {
-        self.facts.next_start().huge_pages == HugePages::Off
+        self.state.next_start().huge_pages == HugePages::Off
     }
 }

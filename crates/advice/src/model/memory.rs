@@ -1,7 +1,7 @@
 //! Memory outside of the pools: the rest of RAM, small pages that are not faulted in yet, and
 //! limits.
 
-use host::server::{facts::Backing, instances::Instance};
+use host::server::{instances::Instance, state::Backing};
 use host::{
     linux::cgroup::memory::MemoryLimit,
     units::{Bytes, PageSize, Pages},
@@ -54,7 +54,7 @@ fn untouched_by_others(machine: &Machine) -> Bytes {
 
 /// The other servers that run on small pages, with their segments.
 fn others_on_small_pages(machine: &Machine) -> impl Iterator<Item = (&Instance, Bytes)> {
-    let base = machine.facts.base_page_bytes;
+    let base = machine.state.base_page_bytes;
     other_servers(machine).iter().filter_map(move |other| {
         let segment = other.segment.as_ref()?;
         let is_small = segment.page_bytes.is_none_or(|bytes| bytes <= base);
@@ -64,8 +64,9 @@ fn others_on_small_pages(machine: &Machine) -> impl Iterator<Item = (&Instance, 
 
 /// The other servers of this host, as far as they are visible.
 pub fn other_servers(machine: &Machine) -> &[Instance] {
-    let env = machine.env.as_ref();
-    env.and_then(|env| env.other_servers.as_deref().ok())
+    let facts = machine.whole();
+    facts
+        .and_then(|facts| facts.other_servers.as_deref().ok())
         .unwrap_or_default()
 }
 
@@ -84,7 +85,7 @@ pub fn host_ram(machine: &Machine) -> Option<Bytes> {
 
 /// RAM outside of the pools. `None`: unknown.
 pub fn left(machine: &Machine) -> Option<Bytes> {
-    machine.facts.pools.as_ref().ok()?;
+    machine.state.pools.as_ref().ok()?;
     Some(host_ram(machine)? - in_pools(machine))
 }
 
@@ -180,7 +181,7 @@ pub struct CommitLimit {
 impl CommitLimit {
     /// `None`: there is no strict overcommit, or its figures are unknown.
     pub fn of(machine: &Machine) -> Option<Self> {
-        let vm = &machine.env.as_ref()?.host.vm;
+        let vm = &machine.whole_state()?.vm;
         let usage = machine.usage()?;
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
         if vm.overcommit_memory != Some(2) {
@@ -203,7 +204,7 @@ impl CommitLimit {
         in_pools_then: Bytes,
         moves: impl Fn(Option<&Instance>) -> bool,
     ) -> Option<Self> {
-        let vm = &machine.env.as_ref()?.host.vm;
+        let vm = &machine.whole_state()?.vm;
         let usage = machine.usage()?;
         let set = |key: &str, now: Option<i64>| {
             let by_file = machine.next_boot().and_then(|boot| boot.vm(key));
@@ -238,7 +239,7 @@ impl CommitLimit {
     /// Why it is unknown whether a larger pool leaves enough for the committed memory. `None`: it
     /// is known.
     pub fn unknown(machine: &Machine) -> Option<&'static str> {
-        match machine.env.as_ref()?.host.vm.overcommit_memory {
+        match machine.whole_state()?.vm.overcommit_memory {
             None => Some("vm.overcommit_memory cannot be read"),
             Some(2) if Self::of(machine).is_none() => Some("/proc/meminfo has no CommitLimit"),
             Some(_) => None,
@@ -293,7 +294,9 @@ pub enum CgroupMemory<'a> {
 /// Judges a segment of this size in place of the present one, all of it faulted in. Returns the
 /// worst of all levels.
 pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> CgroupMemory<'_> {
-    let limits = machine.env.as_ref().map(|env| env.memory_limits.as_deref());
+    let limits = machine
+        .whole_state()
+        .map(|state| state.memory_limits.as_deref());
     let limits = limits.and_then(Result::ok).unwrap_or_default();
     let mut worst = CgroupMemory::Fits;
     let mut to_raise = Bytes(0);

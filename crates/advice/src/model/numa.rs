@@ -1,6 +1,6 @@
 //! NUMA nodes: whether those that a bound server is allowed to use have the pages that it needs.
 
-use host::server::facts::AllowedNodes;
+use host::server::state::AllowedNodes;
 use host::units::{PageSize, Pages};
 
 use crate::model::machine::Machine;

@@ -1,7 +1,12 @@
 //! A host of which only the RAM and the huge page sizes are known.
 
-use host::linux::{error::Absent, hugepages::Pool, meminfo::Meminfo, process::segment::Segment};
-use host::server::facts::{AllowedNodes, Facts, Server};
+use host::{
+    linux::{hugepages::Pool, meminfo::Meminfo, process::segment::Segment},
+    server::{
+        facts::Facts,
+        state::{Server, State},
+    },
+};
 
 use crate::model::machine::Machine;
 
@@ -26,9 +31,8 @@ pub fn machine(
         overcommit: 0,
         demote_bytes: None,
     };
-    let facts = Facts {
-        server: next.clone(),
-        planned: Some(next),
+    let state = State {
+        planned: Some(next.clone()),
         base_page_bytes,
         segment: Ok(Segment {
             bytes: 0,
@@ -40,9 +44,7 @@ pub fn machine(
             default_huge_page_bytes: default_page_bytes,
         }),
         pools: Ok(sizes.into_iter().map(pool).collect()),
-        hugetlb: Err(Absent::not_looked_at()),
-        misread_limits: Vec::new(),
-        allowed_nodes: AllowedNodes::All,
+        ..State::unread(next)
     };
-    Machine::new(facts, None)
+    Machine::new(Facts::unread(state))
 }

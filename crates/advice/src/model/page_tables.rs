@@ -2,8 +2,8 @@
 //! it has faulted in.
 
 use host::server::{
-    environment::ProcessFigures,
-    facts::{Backing, Facts},
+    state::State,
+    state::{Backing, ProcessFigures},
 };
 use host::{
     linux::pages::pages_required,
@@ -38,14 +38,14 @@ pub struct Cost {
 
 /// The cost on small pages and on each huge page size, smallest first. `all` are the processes of
 /// the server.
-pub fn on_each_size(facts: &Facts, all: &[ProcessFigures], max_connections: u64) -> Vec<Cost> {
+pub fn on_each_size(state: &State, all: &[ProcessFigures], max_connections: u64) -> Vec<Cost> {
     let processes = u64::try_from(all.len()).unwrap_or(u64::MAX);
     let each = all.iter().filter_map(|process| process.page_tables);
     let now = each.reduce(u64::saturating_add);
-    let lies_on = facts.page_bytes();
-    let segment = facts.needed_bytes();
-    let huge = facts.pools.iter().flatten().map(|pool| pool.page_bytes);
-    let sizes = std::iter::once(facts.base_page_bytes).chain(huge);
+    let lies_on = state.page_bytes();
+    let segment = state.needed_bytes();
+    let huge = state.pools.iter().flatten().map(|pool| pool.page_bytes);
+    let sizes = std::iter::once(state.base_page_bytes).chain(huge);
     let cost = |page_bytes| {
         let one = bytes_of_one(segment, page_bytes);
         Cost {
@@ -120,7 +120,7 @@ fn private_part(all: &[ProcessFigures], base_bytes: u64) -> u64 {
 ///
 /// ```
 /// use advice::model::page_tables::on_other_pages;
-/// use host::server::environment::ProcessFigures;
+/// use host::server::state::ProcessFigures;
 ///
 /// const MB: u64 = 1 << 20;
 /// // Three processes with 1 MB of their own have faulted in half of 64 GB of small pages.

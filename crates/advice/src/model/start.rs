@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use host::server::facts::{AllowedNodes, HugePages, SharedMemoryType};
+use host::server::state::{AllowedNodes, HugePages, SharedMemoryType};
 use host::{
     linux::{error::Absence, hugepages::Pool},
     units::{Bytes, PageSize, Pages},
@@ -150,7 +150,7 @@ pub fn outcome(machine: &Machine) -> StartOutcome {
         }
         Err(reason) => reason,
     };
-    if machine.facts.next_start().huge_pages == HugePages::On {
+    if machine.state.next_start().huge_pages == HugePages::On {
         return StartOutcome::Fails(size, None);
     }
     match fit_on_small_pages(machine) {
@@ -202,8 +202,7 @@ pub fn misfit_if_pool_is_short(machine: &Machine, size: PageSize, growth: Pages)
 
 /// The huge page size that the next start gets. Errors: why it gets none.
 fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
-    let facts = &machine.facts;
-    let next = facts.next_start();
+    let next = machine.state.next_start();
     if next.huge_pages == HugePages::Off {
         return Err(Reason::Off);
     }
@@ -211,10 +210,10 @@ fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
         return Err(Reason::Sysv);
     }
     let names_no_size = || {
-        let meminfo = facts.meminfo.as_ref();
+        let meminfo = machine.state.meminfo.as_ref();
         meminfo.is_ok_and(|meminfo| meminfo.default_huge_page_bytes.is_none())
     };
-    if let Err(absent) = &facts.pools {
+    if let Err(absent) = &machine.state.pools {
         return Err(if absent.why == Absence::Missing && names_no_size() {
             Reason::NoHugePages
         } else {
@@ -222,7 +221,7 @@ fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
         });
     }
     let Some(size) = machine.size_asked_for(next) else {
-        return Err(match &facts.meminfo {
+        return Err(match &machine.state.meminfo {
             Ok(_) => Reason::Missing("/proc/meminfo has no Hugepagesize".to_owned()),
             Err(absent) => Reason::Missing(absent.to_string()),
         });
@@ -256,7 +255,7 @@ fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
             missing: required - supply.certain,
         });
     }
-    match &facts.hugetlb {
+    match &machine.state.hugetlb {
         Ok(_) => Ok(size),
         Err(absent) => Err(Reason::Missing(absent.to_string())),
     }
@@ -267,7 +266,7 @@ fn other_size(machine: &Machine, size: PageSize) -> Option<PageSize> {
     let mut others = machine.pools().filter(|pool| pool.page_bytes != size.0);
     let fits = |pool: &&Pool| {
         let size = PageSize(pool.page_bytes);
-        let required = Bytes(machine.facts.needed_bytes()).in_pages(size);
+        let required = Bytes(machine.state.needed_bytes()).in_pages(size);
         let breaches = limits::breaches(machine, size, required, Counts::Faults);
         Supply::of(machine, pool).is_some_and(|supply| supply.certain >= required)
             && breaches.is_some_and(|breaches| breaches.is_empty())
@@ -276,7 +275,7 @@ fn other_size(machine: &Machine, size: PageSize) -> Option<PageSize> {
 }
 
 fn missing_segment(machine: &Machine) -> Reason {
-    Reason::Missing(match &machine.facts.segment {
+    Reason::Missing(match &machine.state.segment {
         Err(absent) => absent.to_string(),
         Ok(_) => "the page size of the segment is unknown".to_owned(),
     })
@@ -336,7 +335,7 @@ impl Supply {
 
 /// Whether small pages can hold the segment of the next start once the running one is gone.
 pub fn fit_on_small_pages(machine: &Machine) -> Fit {
-    let segment = Bytes(machine.facts.needed_bytes());
+    let segment = Bytes(machine.state.needed_bytes());
     if let Some(limit) = CommitLimit::of(machine) {
         let own = memory::segment_on_small_pages(machine);
         let room = limit.limit + own - limit.reserve - limit.committed;

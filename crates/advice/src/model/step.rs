@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use host::server::facts::Server;
+use host::server::state::Server;
 use host::{
     linux::boot::Edit,
     units::{Bytes, PageSize, Pages},

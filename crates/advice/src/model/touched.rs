@@ -1,6 +1,6 @@
 //! The part of the segment that has been faulted in.
 
-use host::server::{environment::Environment, facts::Facts};
+use host::server::state::State;
 use host::units::{Bytes, PageSize, Pages};
 
 /// Bytes of the segment that have been faulted in, as bounds.
@@ -15,23 +15,23 @@ pub struct Touched {
 impl Touched {
     /// Bounds for the present segment. Each process reports only the pages that it has faulted in
     /// itself.
-    pub(crate) fn of(facts: &Facts, env: Option<&Environment>) -> Self {
-        let Ok(segment) = &facts.segment else {
+    pub(crate) fn of(state: &State) -> Self {
+        let Ok(segment) = &state.segment else {
             return Self {
                 least: Bytes(0),
-                most: Bytes(facts.server.shared_memory_bytes),
+                most: Bytes(state.server.shared_memory_bytes),
             };
         };
-        let page_bytes = segment.page_bytes.unwrap_or(facts.base_page_bytes);
-        if page_bytes <= facts.base_page_bytes {
-            let processes = env.into_iter().flat_map(|env| &env.processes);
+        let page_bytes = segment.page_bytes.unwrap_or(state.base_page_bytes);
+        if page_bytes <= state.base_page_bytes {
+            let processes = state.processes.iter();
             let seen = processes.filter_map(|process| process.rss_shmem).max();
             return Self {
                 least: Bytes(seen.unwrap_or(0).min(segment.bytes)),
                 most: Bytes(segment.bytes),
             };
         }
-        let pool = facts.pools.iter().flatten();
+        let pool = state.pools.iter().flatten();
         let pool = pool.clone().find(|pool| pool.page_bytes == page_bytes);
         let Some(pool) = pool else {
             return Self {

@@ -17,7 +17,7 @@ use crate::model::{
 use host::{
     escape,
     linux::{boot::Edit, hugepages, numa::nodes, transparent_hugepage},
-    server::{connection::Connection, facts::HugePages},
+    server::{connection::Connection, state::HugePages},
     shell::quoted,
     units::{PageSize, Pages, huge_pages},
 };
@@ -52,8 +52,8 @@ impl Place {
 
 /// The place to run the step.
 pub fn place(machine: &Machine, step: &Step) -> Place {
-    let env = machine.env.as_ref();
-    let shell = match env.and_then(|env| env.is_container) {
+    let facts = machine.whole();
+    let shell = match facts.and_then(|facts| facts.is_container) {
         Some(true) => Place::Node,
         Some(false) | None => Place::RootShell,
     };
@@ -198,8 +198,8 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
                 SettingPlace::File(Some(file)) => format!("in {}: {line}", escape::name(file)),
                 SettingPlace::File(None) => format!("in the configuration file: {line}"),
                 SettingPlace::CommandLine => {
-                    let env = machine.env.as_ref();
-                    let who = match env.and_then(|env| env.is_container) {
+                    let facts = machine.whole();
+                    let who = match facts.and_then(|facts| facts.is_container) {
                         Some(true) => "see postmaster.opts",
                         _ => "a systemd unit or Patroni can set it; see postmaster.opts",
                     };
@@ -231,8 +231,8 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
 }
 
 fn service(machine: &Machine, change: ServiceChange) -> String {
-    let env = machine.env.as_ref();
-    let has_systemd = env.and_then(|env| env.has_systemd) != Some(false);
+    let facts = machine.whole();
+    let has_systemd = facts.and_then(|facts| facts.has_systemd) != Some(false);
     let children = "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server";
     let what = match change {
         ServiceChange::ProtectPostmaster if has_systemd => format!(
@@ -256,8 +256,8 @@ fn service(machine: &Machine, change: ServiceChange) -> String {
 /// SQL in a remedy for the shell, and who runs it: psql if it certainly reaches this server, else a
 /// comment. The shell of a node does not reach a container.
 pub(super) fn psql(machine: &Machine, sql: &str) -> (Option<&'static str>, String) {
-    let env = machine.env.as_ref();
-    let on_host = env.filter(|env| env.is_container != Some(true));
+    let facts = machine.whole();
+    let on_host = facts.filter(|facts| facts.is_container != Some(true));
     let command = || {
         let Connection { user, address } = &on_host?.connection;
         let (host, port) = address.as_ref()?;

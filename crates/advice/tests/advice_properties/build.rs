@@ -18,12 +18,10 @@ use host::{
         vmstat::Vmstat,
     },
     server::{
-        connection::Connection,
-        environment::{Environment, Files, ProcessFigures},
-        facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
-        host::Host,
+        facts::Facts,
         instances::Instance,
         setting::{Setting, SettingSource},
+        state::{AllowedNodes, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility::Visibility,
         wish::Wish,
     },
@@ -236,14 +234,13 @@ impl Spec {
 
     /// The machine. `None`: there can be no such machine.
     pub fn machine(&self) -> Option<Machine> {
-        let (facts, env) = self.facts()?;
-        let mut machine = Machine::new(facts, env);
+        let mut machine = Machine::new(self.facts()?);
         machine.muted = self.muted.iter().copied().collect();
         Some(machine)
     }
 
     /// The facts that are read from the machine.
-    pub fn facts(&self) -> Option<(Facts, Option<Environment>)> {
+    pub fn facts(&self) -> Option<Facts> {
         let arch = self.host.arch;
         let (ram, base) = (self.ram(), arch.base());
         let mut server = self.server_of(self.server.next);
@@ -366,26 +363,6 @@ impl Spec {
             groups: self.groups(&pools, &segment, next)?,
             counts_as_memory: self.memory_limits.iter().any(|limit| limit.counts_hugetlb),
         };
-        let facts = Facts {
-            server: server.clone(),
-            planned: None,
-            base_page_bytes: base,
-            segment: Ok(segment.clone()),
-            meminfo: Ok(Meminfo {
-                total_bytes: Some(total),
-                default_huge_page_bytes: arch.default_size(),
-            }),
-            pools: match arch {
-                Arch::None => Err(missing("/sys/kernel/mm/hugepages")),
-                _ => Ok(pools.clone()),
-            },
-            misread_limits: Vec::new(),
-            hugetlb: Ok(hugetlb),
-            allowed_nodes: match is_bound {
-                true => AllowedNodes::Only(allowed),
-                false => AllowedNodes::All,
-            },
-        };
         let usage = Usage {
             total: Some(total),
             free: Some(available / 2),
@@ -399,12 +376,26 @@ impl Spec {
         };
         let signed = |number: u64| i64::try_from(number).ok();
         let mode = |text: &str| Some(text.to_owned());
-        let host = Host {
-            kernel_release: "6.18.5".to_owned(),
-            machine: "x86_64".to_owned(),
+        let allowed_nodes = match is_bound {
+            true => AllowedNodes::Only(allowed),
+            false => AllowedNodes::All,
+        };
+        let on_huge_pages = if is_on { segment.bytes } else { 0 };
+        let faulted_in = on_huge_pages / 100 * self.server.touched_percent + touched_small;
+        let default = arch.default_size().unwrap_or(0);
+        let state = State {
             base_page_bytes: base,
-            default_huge_page_bytes: arch.default_size(),
+            segment: Ok(segment.clone()),
+            meminfo: Ok(Meminfo {
+                total_bytes: Some(total),
+                default_huge_page_bytes: arch.default_size(),
+            }),
             usage: Ok(usage),
+            pools: match arch {
+                Arch::None => Err(missing("/sys/kernel/mm/hugepages")),
+                _ => Ok(pools.clone()),
+            },
+            hugetlb: Ok(hugetlb),
             vm: Vm {
                 overcommit_memory: Some(if self.host.strict.is_some() { 2 } else { 0 }),
                 overcommit_ratio: signed(ratio),
@@ -430,35 +421,43 @@ impl Spec {
                     })
                     .collect(),
             }),
-            nodes: Ok(all_nodes.iter().map(|node| node.number).collect()),
-            processors: Err(denied("/sys/devices/system/cpu")),
-        };
-        let on_huge_pages = if is_on { segment.bytes } else { 0 };
-        let faulted_in = on_huge_pages / 100 * self.server.touched_percent + touched_small;
-        let default = arch.default_size().unwrap_or(0);
-        let env = Environment {
-            host,
-            vmstat: Ok(Vmstat::default()),
-            free_blocks: Ok(self.free_blocks(&available_of)),
             next_boot: self.next_boot(next, default, &pools),
             segment_nodes: (self.server.segment_node)
-                .filter(|node| allowed_number(&facts.allowed_nodes, *node, nodes))
+                .filter(|node| allowed_number(&allowed_nodes, *node, nodes))
                 .map(|node| {
                     let number = u32::try_from(node).unwrap_or(0);
                     BTreeMap::from([(number, faulted_in / page)])
                 }),
-            nodes: Ok(all_nodes),
-            segment_thp_bytes: None,
-            is_segment_aligned: Some(true),
             processes: self.processes(touched_small),
             oom_score_adj: Ok(self.server.oom.0),
+            memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
+            has_pending_restart: !matches!(
+                self.files,
+                FilesSpec::Nothing | FilesSpec::Unknown(false)
+            ),
+            ..State::unread(server.clone())
+        };
+        let files = match &self.files {
+            FilesSpec::Planned(_) => match planned {
+                Some(next) if !state.is_as_now(&next) => Files::Planned(next),
+                _ => Files::NothingPending,
+            },
+            FilesSpec::Refused => Files::Refused("invalid value".to_owned()),
+            FilesSpec::Unknown(_) => Files::Unknown("only superusers may look".to_owned()),
+            FilesSpec::Nothing => Files::NothingPending,
+        };
+        let mut facts = Facts {
+            is_whole: true,
+            allowed_nodes,
+            kernel: "6.18.5 x86_64".to_owned(),
+            vmstat: Ok(Vmstat::default()),
+            free_blocks: Ok(self.free_blocks(&available_of)),
+            nodes: Ok(all_nodes),
+            is_segment_aligned: Some(true),
             can_lower_oom_score: Some(!self.server.is_container),
-            memory_oom_group: None,
             cgroup_oom_kills: Some(0),
             is_container: Some(self.server.is_container),
             has_systemd: Some(self.boot.has_systemd),
-            connection: Connection::default(),
-            memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
             other_servers: match self.visibility {
                 'u' => Err(denied("/proc")),
                 _ => Ok(self.instances()),
@@ -471,27 +470,13 @@ impl Spec {
             max_connections: 100,
             shared_buffers_bytes: need / 10 * 9,
             settings: self.settings(),
-            has_pending_restart: !matches!(
-                self.files,
-                FilesSpec::Nothing | FilesSpec::Unknown(false)
-            ),
-            pending_settings: Vec::new(),
             allows_alter_system: self.server.allows_alter_system,
-            files: match &self.files {
-                FilesSpec::Planned(_) => match planned {
-                    Some(next) if !facts.is_as_now(&next) => Files::Planned(next),
-                    _ => Files::NothingPending,
-                },
-                FilesSpec::Refused => Files::Refused("invalid value".to_owned()),
-                FilesSpec::Unknown(_) => Files::Unknown("only superusers may look".to_owned()),
-                FilesSpec::Nothing => Files::NothingPending,
-            },
+            ..Facts::unread(State { files, ..state })
         };
-        let mut both = (facts, Some(env));
         for fact in &self.absent {
-            remove(*fact, &mut both);
+            remove(*fact, &mut facts);
         }
-        Some(both)
+        Some(facts)
     }
 
     /// Available memory of each node: in proportion to its memory outside of the pools.
@@ -747,37 +732,40 @@ fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
 pub const FACTS: usize = 20;
 
 /// Makes one fact absent.
-pub fn remove(fact: usize, (facts, all): &mut (Facts, Option<Environment>)) {
-    let Some(env) = all else { return };
-    let meminfo = facts.meminfo.as_mut();
+pub fn remove(fact: usize, facts: &mut Facts) {
+    if !facts.is_whole {
+        return;
+    }
+    let state = &mut facts.state;
+    let meminfo = state.meminfo.as_mut();
     match fact {
-        0 => facts.segment = Err(denied("/proc/1/maps")),
+        0 => state.segment = Err(denied("/proc/1/maps")),
         1 => {
-            if let Ok(segment) = &mut facts.segment {
+            if let Ok(segment) = &mut state.segment {
                 segment.page_bytes = None;
             }
         }
-        2 => facts.meminfo = Err(denied("/proc/meminfo")),
-        3 => facts.pools = Err(denied("/sys/kernel/mm/hugepages")),
-        4 => facts.hugetlb = Err(denied("/sys/fs/cgroup")),
+        2 => state.meminfo = Err(denied("/proc/meminfo")),
+        3 => state.pools = Err(denied("/sys/kernel/mm/hugepages")),
+        4 => state.hugetlb = Err(denied("/sys/fs/cgroup")),
         5 => facts.allowed_nodes = AllowedNodes::Unknown(denied("/proc/1/status")),
-        6 => env.host.usage = Err(denied("/proc/meminfo")),
-        7 => env.free_blocks = Err(denied("/proc/buddyinfo")),
-        8 => env.next_boot = Err(denied("/proc/cmdline")),
-        9 => env.nodes = Err(denied("/sys/devices/system/node")),
-        10 => env.processes.clear(),
-        11 => env.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
-        12 => env.memory_limits = Err(denied("/sys/fs/cgroup")),
-        13 => env.other_servers = Err(denied("/proc")),
-        14 => env.host.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
+        6 => state.usage = Err(denied("/proc/meminfo")),
+        7 => facts.free_blocks = Err(denied("/proc/buddyinfo")),
+        8 => state.next_boot = Err(denied("/proc/cmdline")),
+        9 => facts.nodes = Err(denied("/sys/devices/system/node")),
+        10 => state.processes.clear(),
+        11 => state.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
+        12 => state.memory_limits = Err(denied("/sys/fs/cgroup")),
+        13 => facts.other_servers = Err(denied("/proc")),
+        14 => state.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
         15 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.total_bytes = None),
         16 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.default_huge_page_bytes = None),
-        17 => env.files = Files::Unknown("only superusers may look".to_owned()),
-        18 => env.host.vm.overcommit_memory = None,
-        _ => *all = None,
+        17 => state.files = Files::Unknown("only superusers may look".to_owned()),
+        18 => state.vm.overcommit_memory = None,
+        _ => facts.is_whole = false,
     }
 }

@@ -3,7 +3,11 @@
 //! `HUGEINFO_MACHINES` sets the number of machines for each property (500), and `HUGEINFO_SEED`
 //! selects them.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used
+)]
 
 mod build;
 mod kept;

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use std::sync::Arc;
+
 use advice::{
     check::{Check, CheckId, Finding, Remedy, Status},
     decision::{Decision, Lower},
@@ -21,8 +23,8 @@ use advice::{
 use host::{
     linux::error::Absent,
     server::{
-        environment::{Environment, Files},
-        facts::HugePages,
+        facts::Facts,
+        state::{Files, HugePages, State},
     },
     units::{Bytes, PageSize, Pages},
 };
@@ -168,7 +170,7 @@ pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseRes
     };
     let (after, left) = outcome(&steps)
         .map_err(|blocked| TestCaseError::fail(format!("{blocked:?} by {steps:?}")))?;
-    let asks = stopped.facts.asks_for_huge_pages();
+    let asks = stopped.state.asks_for_huge_pages();
     prop_assert!(
         !asks || matches!(after, StartOutcome::HugePages(_)),
         "{after:?}"
@@ -248,27 +250,34 @@ pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> Te
 /// If this server is healthy by its own facts and no setting is pending, `hugeinfo_status` reads
 /// nothing else. Reading the rest does not change the verdict unless there are other servers.
 pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResult {
-    let Some(env) = &machine.env else {
-        return Ok(());
-    };
-    let is_alone = env.other_servers.as_ref().is_ok_and(Vec::is_empty);
-    prop_assume!(is_alone && !env.has_pending_restart && env.files == Files::NothingPending);
-    let with = |env: Option<Environment>| Machine {
+    let facts = &machine.facts;
+    prop_assume!(facts.is_whole);
+    let is_alone = facts.other_servers.as_ref().is_ok_and(Vec::is_empty);
+    prop_assume!(
+        is_alone && !facts.state.has_pending_restart && facts.state.files == Files::NothingPending
+    );
+    let with = |facts: Facts| Machine {
         muted: machine.muted.clone(),
-        ..Machine::new(machine.facts.clone(), env)
+        ..Machine::new(facts)
     };
-    let by_facts = with(None);
+    let by_facts = with(Facts {
+        is_whole: false,
+        ..Facts::clone(facts)
+    });
     prop_assume!(diagnosis::is_healthy_by_facts(&by_facts));
     // The facts that the status reads otherwise.
-    let whole = with(Some(Environment {
+    let whole = with(Facts {
         vmstat: Err(Absent::not_looked_at()),
         free_blocks: Err(Absent::not_looked_at()),
-        next_boot: Err(Absent::not_looked_at()),
-        segment_nodes: None,
-        segment_thp_bytes: None,
-        oom_score_adj: Err(Absent::not_looked_at()),
-        ..env.clone()
-    }));
+        state: State {
+            next_boot: Err(Absent::not_looked_at()),
+            segment_nodes: None,
+            segment_thp_bytes: None,
+            oom_score_adj: Err(Absent::not_looked_at()),
+            ..facts.state.clone()
+        },
+        ..Facts::clone(facts)
+    });
     let (by_facts, whole) = (verdict(&by_facts), verdict(&whole));
     prop_assert_eq!((by_facts.status, by_facts.code), (whole.status, whole.code));
     Ok(())
@@ -409,7 +418,7 @@ pub fn no_state_on_the_way_is_critical(_: &Spec, machine: &Machine) -> TestCaseR
             // Settings belong together.
             let is_setting = |step: &Step| matches!(step, Step::ChangeSetting(_));
             let goes_on = way.get(index + 1).is_some_and(|(next, _)| is_setting(next));
-            if state.state != ServerState::Running || is_setting(step) && goes_on {
+            if state.server_state != ServerState::Running || is_setting(step) && goes_on {
                 continue;
             }
             for (check, finding) in critical(&state.at_next_start()) {
@@ -472,7 +481,7 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
         let Some(recommended) = forecast.recommended() else {
             continue;
         };
-        let is_target = machine.facts.target_pool() == Some(pool);
+        let is_target = machine.state.target_pool() == Some(pool);
         for (name, _, steps) in all_steps(machine) {
             let mut sets = steps.iter().filter_map(|step| match step {
                 Step::SetPool { pages, by_node, .. } if is_of(step, size) => Some((pages, by_node)),
@@ -499,12 +508,12 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
                 && *pages > has
                 && is_target
                 && !is_bound
-                && machine.facts.asks_for_huge_pages()
+                && machine.state.asks_for_huge_pages()
             {
                 prop_assert_eq!(*pages, recommended, "{}: {:?}", name, steps);
             }
         }
-        if is_target && machine.facts.asks_for_huge_pages() {
+        if is_target && machine.state.asks_for_huge_pages() {
             let target = forecast.target.as_ref().expect("it is recommended");
             if let Some(shown) = evidence("restart", "recommended_nr_hugepages") {
                 prop_assert_eq!(shown, recommended);
@@ -533,10 +542,7 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
                 (step, evidence("reboot", "required_pages"))
             {
                 // A line that systemd does not read could also be meant for others.
-                let boot = machine
-                    .env
-                    .as_ref()
-                    .and_then(|env| env.next_boot.as_ref().ok());
+                let boot = machine.next_boot();
                 let not_read = boot.and_then(|boot| boot.not_read.as_ref());
                 let is_moved = not_read.is_some_and(|request| request.pages == pages.0);
                 prop_assert!(
@@ -575,7 +581,7 @@ pub fn pages_for_other_servers_are_kept(_: &Spec, machine: &Machine) -> TestCase
 }
 
 pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseResult {
-    prop_assume!(machine.env.is_some());
+    prop_assume!(machine.facts.is_whole);
     for check in checks(machine) {
         let Remedy::Steps(plan) = &check.remedy else {
             continue;
@@ -618,7 +624,9 @@ pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseRe
                 .any(|(without, full)| without.1 > full.1);
             let reaches = |machine: &Machine| recommended(machine);
             prop_assert!(
-                differs || after.state != full.state || reaches(&after) != reaches(&full),
+                differs
+                    || after.server_state != full.server_state
+                    || reaches(&after) != reaches(&full),
                 "{}: {step:?} is redundant in {:#?}",
                 check.name(),
                 plan.steps
@@ -667,7 +675,10 @@ pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult
     let fact = usize::try_from(spec.server.next.plus_kb / 8).expect("64 bits") % FACTS;
     let machine = without(spec, fact).expect("the machine was possible");
     // Without an environment, only the verdict is computed.
-    for (name, _, steps) in all_steps(&machine).iter().filter(|_| machine.env.is_some()) {
+    for (name, _, steps) in all_steps(&machine)
+        .iter()
+        .filter(|_| machine.facts.is_whole)
+    {
         for step in steps {
             let is_wrong = match step {
                 Step::SetPool { size, pages, .. } => {
@@ -726,7 +737,7 @@ pub fn expected_is_the_status_after_the_step(_: &Spec, machine: &Machine) -> Tes
 }
 
 fn verdict_text(machine: &Machine) -> String {
-    if machine.state != ServerState::Running {
+    if machine.server_state != ServerState::Running {
         return "the server is stopped".to_owned();
     }
     let verdict = verdict(machine);
@@ -735,8 +746,8 @@ fn verdict_text(machine: &Machine) -> String {
 
 pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) -> TestCaseResult {
     // Roles that cannot read the files now cannot read them later.
-    let files = machine.env.as_ref().map(|env| &env.files);
-    prop_assume!(!matches!(files, Some(Files::Unknown(_))));
+    let files = &machine.state.files;
+    prop_assume!(!machine.facts.is_whole || !matches!(files, Files::Unknown(_)));
     let rows = runbook::of(machine, None);
     // Released memory can make a decision unnecessary, and make room for other servers.
     prop_assume!(rows.iter().all(|row| row.step.is_some()));
@@ -792,18 +803,14 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
             Decision::LowerSharedBuffers { lower, missing, .. } => {
                 prop_assert!(*missing > Bytes(0), "{decision:?}");
                 // The pools are judged as they are, and the pending settings are those that change.
-                let is_pending = machine.facts.planned.is_some() && name == "memory_left";
+                let is_pending = machine.state.planned.is_some() && name == "memory_left";
                 if let Some(lower) = lower.filter(|_| !is_pending) {
                     lowered(name, machine, lower, &decision)?;
                 }
             }
             Decision::RaiseMemoryLimit { by } => {
                 prop_assert!(*by > Bytes(0), "{decision:?}");
-                let limits = followed
-                    .env
-                    .iter_mut()
-                    .flat_map(|env| &mut env.memory_limits);
-                for limit in limits.flatten() {
+                for limit in followed.state.memory_limits.iter_mut().flatten() {
                     limit.limit_bytes = limit.limit_bytes.saturating_add(by.0);
                 }
                 still_asks_for(name, &followed, &decision, |other| {
@@ -812,8 +819,7 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
             }
             Decision::AddSwap { missing, .. } => {
                 prop_assert!(*missing > Bytes(0), "{decision:?}");
-                let usage = followed.env.as_mut().map(|env| &mut env.host.usage);
-                if let Some(Ok(usage)) = usage {
+                if let Ok(usage) = &mut followed.state.usage {
                     let more = |bytes: u64| bytes.saturating_add(missing.0);
                     usage.swap_total = usage.swap_total.map(more);
                     usage.swap_free = usage.swap_free.map(more);
@@ -831,11 +837,10 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
 
 /// Frees memory of other programs.
 fn free(machine: &mut Machine, bytes: Bytes) {
-    let Some(env) = &mut machine.env else { return };
-    if let Ok(usage) = &mut env.host.usage {
+    if let Ok(usage) = &mut machine.state.usage {
         usage.available = usage.available.map(|now| now.saturating_add(bytes.0));
     }
-    for node in env.nodes.iter_mut().flatten() {
+    for node in Arc::make_mut(&mut machine.facts).nodes.iter_mut().flatten() {
         let available = &mut node.memory.available;
         *available = available.map(|now| now.saturating_add(bytes.0));
     }
@@ -899,10 +904,7 @@ fn still_asks_for(
 /// Follows a lower `shared_buffers`: the segment gets smaller by as much, and the server starts
 /// with it.
 fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> TestCaseResult {
-    let buffers = machine
-        .env
-        .as_ref()
-        .map_or(0, |env| env.shared_buffers_bytes);
+    let buffers = machine.facts.shared_buffers_bytes;
     let by = match lower {
         Lower::By(mb) => mb << 20,
         Lower::To(mb) => {
@@ -911,8 +913,7 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
         }
     };
     // Files that have to be corrected first hold the value.
-    let files = machine.env.as_ref().map(|env| &env.files);
-    prop_assume!(files.is_some_and(|files| !files.stop_a_start()));
+    prop_assume!(machine.facts.is_whole && !machine.state.files.stop_a_start());
     let mut next = machine.next_start();
     prop_assert!(
         by > 0 && by < next.shared_memory_bytes,
@@ -920,10 +921,8 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
     );
     next.shared_memory_bytes -= by;
     let mut followed = machine.with_next_start(next.clone());
-    if let Some(env) = &mut followed.env {
-        env.files = Files::Planned(next);
-        env.has_pending_restart = true;
-    }
+    followed.state.files = Files::Planned(next);
+    followed.state.has_pending_restart = true;
     // After the move to other pages, something else can be missing.
     still_asks_for(name, &followed, decision, |other| match (decision, other) {
         (
@@ -956,19 +955,17 @@ pub fn more_memory_is_never_worse(_: &Spec, machine: &Machine) -> TestCaseResult
     for gb in [1, 16, 1024] {
         let mut larger = machine.clone();
         let more = gb * GB;
-        if let Ok(meminfo) = &mut larger.facts.meminfo {
+        if let Ok(meminfo) = &mut larger.state.meminfo {
             meminfo.total_bytes = meminfo.total_bytes.map(|bytes| bytes + more);
         }
-        if let Some(env) = &mut larger.env {
-            if let Ok(usage) = &mut env.host.usage {
-                usage.total = usage.total.map(|bytes| bytes + more);
-                usage.available = usage.available.map(|bytes| bytes + more);
-                usage.commit_limit = usage.commit_limit.map(|bytes| bytes + more / 10);
-            }
-            for node in env.nodes.iter_mut().flatten() {
-                node.memory.total = node.memory.total.map(|bytes| bytes + more);
-                node.memory.available = node.memory.available.map(|bytes| bytes + more);
-            }
+        if let Ok(usage) = &mut larger.state.usage {
+            usage.total = usage.total.map(|bytes| bytes + more);
+            usage.available = usage.available.map(|bytes| bytes + more);
+            usage.commit_limit = usage.commit_limit.map(|bytes| bytes + more / 10);
+        }
+        for node in Arc::make_mut(&mut larger.facts).nodes.iter_mut().flatten() {
+            node.memory.total = node.memory.total.map(|bytes| bytes + more);
+            node.memory.available = node.memory.available.map(|bytes| bytes + more);
         }
         let after = verdict(&larger);
         prop_assert!(
@@ -999,10 +996,7 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
         Pages(pages.expect("pages")),
         PageSize(size.expect("a size")),
     );
-    let boot = machine
-        .env
-        .as_ref()
-        .and_then(|env| env.next_boot.as_ref().ok());
+    let boot = machine.next_boot();
     let default = machine.default_size().map_or(0, |size| size.0);
     let words = boot.and_then(|boot| boot.words_for_pages(size.0, default, pages.0));
     let edit = boot.and_then(|boot| boot.set_pages(size.0, default, pages.0));
@@ -1018,10 +1012,10 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
         || CommitLimit::unknown(machine).is_some();
     let fits = !is_limited && missing == Some(Bytes(0)) && !is_committed;
     // The number of pages is that of the files.
-    let is_file_unknown = machine.env.as_ref().is_some_and(|env| match env.files {
-        Files::Unknown(_) => env.has_pending_restart,
-        _ => env.files.stop_a_start(),
-    });
+    let is_file_unknown = match machine.state.files {
+        Files::Unknown(_) => machine.state.has_pending_restart,
+        _ => machine.state.files.stop_a_start(),
+    };
     let is_bound = machine.is_bound_to_nodes();
     // The pools of other sizes are too large for one more.
     let is_too_much = match &reboot.remedy {
@@ -1065,8 +1059,7 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
 }
 
 pub fn kernel_settings_are_kept_over_a_reboot(_: &Spec, machine: &Machine) -> TestCaseResult {
-    let env = machine.env.as_ref();
-    let Some(boot) = env.and_then(|env| env.next_boot.as_ref().ok()) else {
+    let Some(boot) = machine.next_boot() else {
         return Ok(());
     };
     for step in steps_of(&runbook::of(machine, None)) {
@@ -1103,7 +1096,7 @@ pub fn remedies_refer_to_rows_that_are_shown(_: &Spec, machine: &Machine) -> Tes
 
 pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(matches!(start::outcome(machine), StartOutcome::Fails(..)));
-    prop_assume!(machine.facts.next_start().huge_pages == HugePages::On);
+    prop_assume!(machine.state.next_start().huge_pages == HugePages::On);
     let all = checks(machine);
     let restart = all.iter().find(|check| check.name() == "restart");
     let restart = restart.expect("a check of that name");
@@ -1242,7 +1235,7 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
         };
         if segment
             .page_bytes
-            .is_some_and(|bytes| bytes > machine.facts.base_page_bytes)
+            .is_some_and(|bytes| bytes > machine.state.base_page_bytes)
         {
             continue;
         }

@@ -17,18 +17,17 @@ use host::{
         cgroup::{Group, Hugetlb, Limits, Version, memory::MemoryLimit},
         error::{Absence, Absent, absent_or},
         hugepages::Pool,
-        meminfo::Meminfo,
+        meminfo::{self, Meminfo},
         numa::node::{self, Node, NodeCounters},
         process::segment::Segment,
         root::Root,
-        vmstat,
+        sysctl, transparent_hugepage, vmstat,
     },
     server::{
         connection::Connection,
-        environment::{Environment, Files, ProcessFigures},
-        facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
-        host::Host,
+        facts::Facts,
         instances::Instance,
+        state::{AllowedNodes, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility::Visibility,
         wish::Wish,
     },
@@ -44,15 +43,14 @@ pub const GB: u64 = 1 << 30;
 
 /// A server of 1074 MB on 537 huge pages of 2 MB, 25 of them faulted in, on a host of 64 GB without
 /// idle pages.
-pub fn healthy() -> Facts {
-    Facts {
-        server: Server {
-            huge_pages: HugePages::Try,
-            shared_memory_type: SharedMemoryType::Mmap,
-            huge_page_size_bytes: None,
-            shared_memory_bytes: 1073 * MB,
-        },
-        planned: None,
+pub fn healthy() -> State {
+    let server = Server {
+        huge_pages: HugePages::Try,
+        shared_memory_type: SharedMemoryType::Mmap,
+        huge_page_size_bytes: None,
+        shared_memory_bytes: 1073 * MB,
+    };
+    State {
         base_page_bytes: 4096,
         segment: Ok(Segment {
             bytes: 1074 * MB,
@@ -83,20 +81,20 @@ pub fn healthy() -> Facts {
                 demote_bytes: None,
             },
         ]),
-        misread_limits: Vec::new(),
         hugetlb: Ok(Hugetlb {
             version: Version::V2,
             groups: vec![],
             counts_as_memory: false,
         }),
-        allowed_nodes: AllowedNodes::All,
+        ..State::unread(server)
     }
 }
 
 /// A server and its machine.
 pub struct Scene {
+    pub state: State,
+    /// The other facts; the state in them is not used.
     pub facts: Facts,
-    pub env: Environment,
     /// `MemAvailable`. `None`: RAM without the pools, the segment and an eighth for everything
     /// else.
     pub available: Option<u64>,
@@ -113,11 +111,21 @@ impl Scene {
         Self::of(healthy())
     }
 
-    /// These facts on a quiet host.
-    pub fn of(facts: Facts) -> Self {
+    /// This state of the server and its pools on a quiet host.
+    pub fn of(state: State) -> Self {
+        let facts = quiet();
         Self {
+            state: State {
+                server: state.server,
+                planned: state.planned,
+                base_page_bytes: state.base_page_bytes,
+                segment: state.segment,
+                meminfo: state.meminfo,
+                pools: state.pools,
+                hugetlb: state.hugetlb,
+                ..facts.state.clone()
+            },
             facts,
-            env: quiet(),
             available: None,
             committed: None,
             muted: "",
@@ -128,22 +136,22 @@ impl Scene {
     /// Puts the server on small pages, and the given number of free pages into the pool.
     pub fn fall_back(&mut self, pages: u64) {
         let fallen_back = fallen_back(pages);
-        self.facts.segment = fallen_back.segment;
-        self.facts.pools = fallen_back.pools;
+        self.state.segment = fallen_back.segment;
+        self.state.pools = fallen_back.pools;
     }
 
     /// Shared memory of a server on small pages.
     pub fn needs(&mut self, bytes: u64) {
-        self.facts.server.shared_memory_bytes = bytes;
-        self.facts.segment.as_mut().expect("a segment").bytes = bytes;
+        self.state.server.shared_memory_bytes = bytes;
+        self.state.segment.as_mut().expect("a segment").bytes = bytes;
     }
 
     pub fn ram(&mut self, bytes: u64) {
-        self.facts.meminfo.as_mut().expect("meminfo").total_bytes = Some(bytes);
+        self.state.meminfo.as_mut().expect("meminfo").total_bytes = Some(bytes);
     }
 
     pub fn pool(&mut self, index: usize) -> &mut Pool {
-        pool(&mut self.facts, index)
+        pool(&mut self.state, index)
     }
 
     /// Sets a file of the kernel or of its configuration. `None` removes it.
@@ -154,11 +162,13 @@ impl Scene {
         let files: Vec<_> = files
             .map(|(path, text)| (path.as_str(), text.as_deref()))
             .collect();
-        let read = environment(&files);
-        self.env.host = read.host;
-        self.env.vmstat = read.vmstat;
-        self.env.free_blocks = read.free_blocks;
-        self.env.next_boot = read.next_boot;
+        let read = facts(&files);
+        self.facts.vmstat = read.vmstat;
+        self.facts.free_blocks = read.free_blocks;
+        self.state.usage = read.state.usage;
+        self.state.vm = read.state.vm;
+        self.state.thp = read.state.thp;
+        self.state.next_boot = read.state.next_boot;
     }
 
     /// Sets the requested pages of this boot and the next.
@@ -169,9 +179,9 @@ impl Scene {
 
     /// Makes a change that is pending a restart.
     pub fn waits(&mut self, change: impl FnOnce(&mut Server)) {
-        let mut next = self.facts.server.clone();
+        let mut next = self.state.server.clone();
         change(&mut next);
-        let now = &self.facts.server;
+        let now = &self.state.server;
         let names = [
             ("huge_pages", next.huge_pages != now.huge_pages),
             (
@@ -184,9 +194,9 @@ impl Scene {
             ),
         ];
         let waiting = names.into_iter().filter(|(_, waits)| *waits);
-        self.env.pending_settings = waiting.map(|(name, _)| name.to_owned()).collect();
-        self.env.files = Files::Planned(next);
-        self.env.has_pending_restart = true;
+        self.state.pending_settings = waiting.map(|(name, _)| name.to_owned()).collect();
+        self.state.files = Files::Planned(next);
+        self.state.has_pending_restart = true;
     }
 
     /// Puts the server on huge pages of the first pool, with no idle page, a boot file that
@@ -194,8 +204,8 @@ impl Scene {
     pub fn on_huge_pages(&mut self, bytes: u64, touched: u64) {
         let pages = bytes / (2 * MB);
         self.asked(pages);
-        self.facts.server.shared_memory_bytes = bytes;
-        self.facts.segment = Ok(Segment {
+        self.state.server.shared_memory_bytes = bytes;
+        self.state.segment = Ok(Segment {
             bytes,
             page_bytes: Some(2 * MB),
             mappings: 1,
@@ -207,16 +217,16 @@ impl Scene {
             reserved: free,
             ..self.pool(0).clone()
         };
-        self.env.shared_buffers_bytes = bytes / 100 * 95;
-        self.env.nodes = Ok(vec![on_node(0, pages)]);
+        self.facts.shared_buffers_bytes = bytes / 100 * 95;
+        self.facts.nodes = Ok(vec![on_node(0, pages)]);
     }
 
     /// Puts a server of this size on small pages, and the given number of free pages into the pool.
     pub fn on_small_pages(&mut self, bytes: u64, pages: u64) {
         self.fall_back(pages);
         self.needs(bytes);
-        self.env.shared_buffers_bytes = bytes / 100 * 95;
-        self.env.nodes = Ok(vec![on_node(0, pages)]);
+        self.facts.shared_buffers_bytes = bytes / 100 * 95;
+        self.facts.nodes = Ok(vec![on_node(0, pages)]);
     }
 
     /// Adds free pages to the first pool.
@@ -224,7 +234,7 @@ impl Scene {
         self.pool(0).total += pages;
         self.pool(0).free += pages;
         let total = self.pool(0).total;
-        self.env.nodes = Ok(vec![on_node(0, total)]);
+        self.facts.nodes = Ok(vec![on_node(0, total)]);
     }
 
     /// Lowers `vm.nr_hugepages` under the running server.
@@ -234,19 +244,19 @@ impl Scene {
 
     /// Sets the part of a segment on small pages that a process has faulted in.
     pub fn touched(&mut self, bytes: u64) {
-        for process in &mut self.env.processes {
+        for process in &mut self.state.processes {
             process.rss_shmem = Some(bytes);
         }
     }
 
     /// Turns huge pages off in the configuration of the server.
     pub fn off(&mut self) {
-        self.facts.server.huge_pages = HugePages::Off;
+        self.state.server.huge_pages = HugePages::Off;
     }
 
     /// Adds another server, all of whose segment is in use. Its port is 5433, or the next one.
     pub fn other(&mut self, bytes: u64, page_bytes: u64, wish: Wish) -> &mut Instance {
-        let servers = self.env.other_servers.as_mut().expect("servers");
+        let servers = self.facts.other_servers.as_mut().expect("servers");
         let nth = u16::try_from(servers.len()).expect("few servers");
         servers.push(Instance {
             pid: 815 + u32::from(nth),
@@ -273,7 +283,7 @@ impl Scene {
 
     /// Adds a memory limit of the server's cgroup, without swap.
     pub fn memory_limit(&mut self, limit: u64, used: u64, files: u64) -> &mut MemoryLimit {
-        let limits = self.env.memory_limits.as_mut().expect("limits");
+        let limits = self.state.memory_limits.as_mut().expect("limits");
         limits.push(MemoryLimit {
             directory: PathBuf::from("/sys/fs/cgroup/pg"),
             limit_bytes: limit,
@@ -287,15 +297,15 @@ impl Scene {
 
     /// Restricts the server to these nodes.
     pub fn bound(&mut self, nodes: &[usize]) {
-        let all = self.env.nodes.clone().expect("nodes");
+        let all = self.facts.nodes.clone().expect("nodes");
         let allowed = nodes.iter().map(|&node| all[node].clone()).collect();
         self.facts.allowed_nodes = AllowedNodes::Only(allowed);
     }
 
     /// Sets the OOM scores of the postmaster and of all other processes.
     pub fn oom_scores(&mut self, postmaster: i32, others: i32) {
-        self.env.oom_score_adj = Ok(postmaster);
-        for process in &mut self.env.processes {
+        self.state.oom_score_adj = Ok(postmaster);
+        for process in &mut self.state.processes {
             process.oom_score_adj = Some(if process.is_postmaster {
                 postmaster
             } else {
@@ -306,11 +316,11 @@ impl Scene {
 
     /// Puts the server into a container, whose boot files and systemd are hidden.
     pub fn container(&mut self) {
-        self.env.is_container = Some(true);
-        self.env.has_systemd = Some(false);
-        self.env.can_lower_oom_score = Some(false);
-        self.env.visibility = Visibility::Namespace;
-        self.env.next_boot = Err(Absent {
+        self.facts.is_container = Some(true);
+        self.facts.has_systemd = Some(false);
+        self.facts.can_lower_oom_score = Some(false);
+        self.facts.visibility = Visibility::Namespace;
+        self.state.next_boot = Err(Absent {
             path: PathBuf::from("/etc"),
             why: Absence::OfAnotherRoot,
         });
@@ -319,14 +329,14 @@ impl Scene {
     /// Sets the page tables of the postmaster and of 80 client backends.
     pub fn page_tables(&mut self, postmaster: u64, backend: u64) {
         let page_tables = Some(backend);
-        self.env.processes = processes(
+        self.state.processes = processes(
             80,
             ProcessFigures {
                 page_tables,
                 ..ProcessFigures::default()
             },
         );
-        self.env.processes[0].page_tables = Some(postmaster);
+        self.state.processes[0].page_tables = Some(postmaster);
     }
 
     /// The NUMA nodes: pages of 2 MB and memory of each.
@@ -336,9 +346,9 @@ impl Scene {
             node.memory.total = Some(memory);
             node
         };
-        self.env.nodes = Ok((0..).zip(nodes).map(node).collect());
+        self.facts.nodes = Ok((0..).zip(nodes).map(node).collect());
         // Each node has free blocks like the first.
-        if let Ok(FreeBlocks(free)) = &mut self.env.free_blocks {
+        if let Ok(FreeBlocks(free)) = &mut self.facts.free_blocks {
             let of_first = free.get(&0).cloned().unwrap_or_default();
             *free = (0..)
                 .zip(nodes)
@@ -350,35 +360,37 @@ impl Scene {
     /// The machine, with all counters as one kernel would have them.
     pub fn machine(self) -> Machine {
         let names = Muted::of(self.muted).names;
-        let (facts, env) = self.settled();
         Machine {
             muted: names,
-            ..Machine::new(facts, Some(env))
+            ..Machine::new(self.settled())
         }
     }
 
-    /// The facts and the environment of [`Scene::machine`].
-    pub fn settled(mut self) -> (Facts, Environment) {
+    /// The facts of [`Scene::machine`].
+    pub fn settled(mut self) -> Facts {
         self.settle();
         if let AllowedNodes::Only(allowed) = &mut self.facts.allowed_nodes {
-            let nodes = self.env.nodes.as_deref().unwrap_or_default();
+            let nodes = self.facts.nodes.as_deref().unwrap_or_default();
             for node in allowed {
                 let same = nodes.iter().find(|other| other.number == node.number);
                 node.clone_from(same.expect("a node"));
             }
         }
-        (self.facts, self.env)
+        Facts {
+            state: self.state,
+            ..self.facts
+        }
     }
 
     fn settle(&mut self) {
-        let (facts, env) = (&self.facts, &mut self.env);
-        let (Ok(meminfo), Ok(pools)) = (&facts.meminfo, &facts.pools) else {
+        let (state, facts) = (&mut self.state, &mut self.facts);
+        let (Ok(meminfo), Ok(pools)) = (&state.meminfo, &state.pools) else {
             return;
         };
         let Some(ram) = meminfo.total_bytes else {
             return;
         };
-        if let Ok([node]) = env.nodes.as_deref_mut() {
+        if let Ok([node]) = facts.nodes.as_deref_mut() {
             node.memory.total = Some(ram);
             let part = |pool: &Pool| node::NodePool {
                 page_bytes: pool.page_bytes,
@@ -391,35 +403,35 @@ impl Scene {
             node.pools = pools.iter().map(part).collect();
         }
         for pool in pools {
-            share_out(pool, env.nodes.as_deref_mut().unwrap_or_default());
+            share_out(pool, facts.nodes.as_deref_mut().unwrap_or_default());
         }
-        let on_small_pages = match &facts.segment {
-            Ok(segment) if segment.page_bytes == Some(facts.base_page_bytes) => segment.bytes,
+        let on_small_pages = match &state.segment {
+            Ok(segment) if segment.page_bytes == Some(state.base_page_bytes) => segment.bytes,
             _ => 0,
         };
-        for process in &mut env.processes {
+        for process in &mut state.processes {
             process.rss_shmem = process.rss_shmem.or(Some(on_small_pages));
         }
         let in_pools = pools.iter().map(|pool| pool.total * pool.page_bytes);
         let in_pools = in_pools.fold(0, u64::saturating_add);
-        let Ok(usage) = &mut env.host.usage else {
+        let Ok(usage) = &mut state.usage else {
             return;
         };
         let taken = in_pools
             .saturating_add(on_small_pages)
             .saturating_add(ram / 8);
         usage.total = Some(ram);
-        let page_tables = env.processes.iter().filter_map(|one| one.page_tables);
+        let page_tables = state.processes.iter().filter_map(|one| one.page_tables);
         usage.page_tables = Some(page_tables.sum());
         usage.hugetlb = Some(in_pools);
         usage.available = self.available.or(Some(ram.saturating_sub(taken)));
         usage.free = usage.available;
         usage.committed = self.committed.or(Some(3 * GB + on_small_pages));
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
-        let of_ram = match number(env.host.vm.overcommit_bytes) {
+        let of_ram = match number(state.vm.overcommit_bytes) {
             Some(bytes) if bytes > 0 => bytes,
             _ => {
-                let ratio = number(env.host.vm.overcommit_ratio).unwrap_or(50);
+                let ratio = number(state.vm.overcommit_ratio).unwrap_or(50);
                 (ram.saturating_sub(in_pools) / 100).saturating_mul(ratio)
             }
         };
@@ -441,28 +453,28 @@ fn share_out(pool: &Pool, nodes: &mut [Node]) {
 }
 
 /// The same server on small pages, with this many free pages in the pool.
-pub fn fallen_back(pool_pages: u64) -> Facts {
-    let mut facts = healthy();
-    facts.segment = Ok(Segment {
+pub fn fallen_back(pool_pages: u64) -> State {
+    let mut state = healthy();
+    state.segment = Ok(Segment {
         bytes: 1073 * MB,
         page_bytes: Some(4096),
         mappings: 1,
     });
-    *pool(&mut facts, 0) = Pool {
+    *pool(&mut state, 0) = Pool {
         total: pool_pages,
         free: pool_pages,
         reserved: 0,
-        ..pool(&mut facts, 0).clone()
+        ..pool(&mut state, 0).clone()
     };
-    facts
+    state
 }
 
-pub fn pool(facts: &mut Facts, index: usize) -> &mut Pool {
-    &mut facts.pools.as_mut().expect("pools")[index]
+pub fn pool(state: &mut State, index: usize) -> &mut Pool {
+    &mut state.pools.as_mut().expect("pools")[index]
 }
 
-pub fn limited(facts: &mut Facts, fault_mb: Option<u64>, reservation_mb: Option<u64>) {
-    facts.hugetlb = Ok(Hugetlb {
+pub fn limited(state: &mut State, fault_mb: Option<u64>, reservation_mb: Option<u64>) {
+    state.hugetlb = Ok(Hugetlb {
         version: Version::V2,
         groups: vec![Group {
             directory: PathBuf::from("/sys/fs/cgroup/pg"),
@@ -540,7 +552,7 @@ pub const CAPTURED: [(&str, &str); 14] = [
     ),
 ];
 
-pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
+pub fn facts(changes: &[(&str, Option<&str>)]) -> Facts {
     let mut files: BTreeMap<&str, Option<&str>> = CAPTURED
         .iter()
         .map(|&(path, text)| (path, Some(text)))
@@ -554,17 +566,12 @@ pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
     }
     as_the_host(tree.path());
     let root = Root::at(tree.path());
-    let mut host = Host::read(&root).expect("a host");
-    host.kernel_release = "6.18.5".to_owned();
-    Environment {
-        host,
-        vmstat: absent_or(vmstat::read(&root)).expect("vmstat"),
-        free_blocks: absent_or(buddyinfo::read(&root)).expect("buddyinfo"),
+    let usage = meminfo::read(&root).expect("meminfo").1;
+    let state = State {
+        usage,
+        vm: sysctl::read(&root).expect("settings"),
+        thp: absent_or(transparent_hugepage::read(&root)).expect("modes"),
         next_boot: NextBoot::read(&root).expect("boot"),
-        nodes: Ok(vec![on_node(0, 537)]),
-        segment_nodes: None,
-        segment_thp_bytes: None,
-        is_segment_aligned: Some(true),
         processes: processes(
             20,
             ProcessFigures {
@@ -575,8 +582,18 @@ pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
             },
         ),
         oom_score_adj: Ok(-900),
+        memory_limits: Ok(Vec::new()),
+        files: Files::NothingPending,
+        ..healthy()
+    };
+    Facts {
+        is_whole: true,
+        kernel: "6.18.5 x86_64".to_owned(),
+        vmstat: absent_or(vmstat::read(&root)).expect("vmstat"),
+        free_blocks: absent_or(buddyinfo::read(&root)).expect("buddyinfo"),
+        nodes: Ok(vec![on_node(0, 537)]),
+        is_segment_aligned: Some(true),
         can_lower_oom_score: Some(true),
-        memory_oom_group: None,
         cgroup_oom_kills: Some(0),
         is_container: Some(false),
         has_systemd: Some(true),
@@ -584,16 +601,12 @@ pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
             user: Some("postgres".to_owned()),
             address: Some(("/run/postgresql".into(), 5432)),
         },
-        memory_limits: Ok(Vec::new()),
         other_servers: Ok(Vec::new()),
         visibility: Visibility::Host,
         max_connections: 100,
         shared_buffers_bytes: 128 * MB,
-        settings: BTreeMap::new(),
-        has_pending_restart: false,
-        pending_settings: Vec::new(),
         allows_alter_system: true,
-        files: Files::NothingPending,
+        ..Facts::unread(state)
     }
 }
 
@@ -648,6 +661,6 @@ pub fn processes(others: usize, each: ProcessFigures) -> Vec<ProcessFigures> {
         .collect()
 }
 
-pub fn quiet() -> Environment {
-    environment(&[])
+pub fn quiet() -> Facts {
+    facts(&[])
 }

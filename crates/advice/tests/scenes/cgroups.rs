@@ -5,34 +5,37 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 use host::{
     linux::cgroup::Limits,
     server::{
-        environment::{Files, ProcessFigures},
-        facts::{AllowedNodes, HugePages, SharedMemoryType},
+        facts::Facts,
+        state::{AllowedNodes, Files, HugePages, ProcessFigures, SharedMemoryType},
     },
 };
 
 use crate::{scene::*, table::*};
 
 fn limits(m: &mut Scene) -> &mut Limits {
-    &mut m.facts.hugetlb.as_mut().expect("cgroup").groups[0].limits[0]
+    &mut m.state.hugetlb.as_mut().expect("cgroup").groups[0].limits[0]
 }
 
 fn pod_limit(m: &mut Scene, limit: &str) {
-    m.facts = m
-        .facts
-        .clone()
+    let facts = Facts {
+        state: m.state.clone(),
+        ..m.facts.clone()
+    };
+    m.facts = facts
         .with_pod_limits(|name| (name == "PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi").then(|| limit.into()));
+    m.state = m.facts.state.clone();
 }
 
 fn named(m: &mut Scene, name: &[u8]) {
-    limited(&mut m.facts, Some(100), None);
-    let group = &mut m.facts.hugetlb.as_mut().expect("cgroup").groups[0];
+    limited(&mut m.state, Some(100), None);
+    let group = &mut m.state.hugetlb.as_mut().expect("cgroup").groups[0];
     group.directory = Path::new("/sys/fs/cgroup").join(OsStr::from_bytes(name));
 }
 
 /// Before Linux 5.7, in a pod that has faulted in all that its limit allows, and another one whose
 /// pages are all reserved.
 fn without_reservations(m: &mut Scene, fault_limit: u64, fault_use: u64) {
-    limited(&mut m.facts, Some(fault_limit), None);
+    limited(&mut m.state, Some(fault_limit), None);
     limits(m).reservation_use = None;
     limits(m).fault_use = Some(fault_use * MB);
 }
@@ -42,33 +45,33 @@ fn fault_limits() {
     test(vec![
         when("there is no limit", |_| {}).says("cgroup_fault_limit", OK, "not_limited", "No cgroup limits 2 MB pages for this server.", &[]),
         when("a limit is lower than the mapped pages", |m| {
-            limited(&mut m.facts, Some(100), None);
+            limited(&mut m.state, Some(100), None);
         })
         .status(CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
         .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
         .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max"]),
         when("only the orchestrator can raise the limit", |m| {
-            limited(&mut m.facts, Some(100), None);
-            m.facts.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
+            limited(&mut m.state, Some(100), None);
+            m.state.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
         })
         .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("the files would keep the server from starting", |m| {
-            limited(&mut m.facts, Some(100), None);
-            m.env.files = Files::Refused("syntax error".to_owned());
+            limited(&mut m.state, Some(100), None);
+            m.state.files = Files::Refused("syntax error".to_owned());
         })
         .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("pending settings need more than RAM", |m| {
-            limited(&mut m.facts, Some(100), None);
+            limited(&mut m.state, Some(100), None);
             m.waits(|next| next.shared_memory_bytes = 62 * GB);
         })
         .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"]),
         when("the limit holds the segment exactly", |m| {
-            limited(&mut m.facts, Some(1074), Some(1074));
+            limited(&mut m.state, Some(1074), Some(1074));
         })
         .says("cgroup_fault_limit", OK, "not_limited", "No cgroup limits 2 MB pages for this server.", &[]),
         when("others in the cgroup use a part of the limit", |m| {
-            limited(&mut m.facts, Some(1100), None);
+            limited(&mut m.state, Some(1100), None);
             limits(m).reservation_use = Some(1174 * MB);
         })
         .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
@@ -76,20 +79,20 @@ fn fault_limits() {
             "a server on small pages would exceed the limit after a restart",
             |m| {
                 m.fall_back(537);
-                limited(&mut m.facts, Some(100), None);
+                limited(&mut m.state, Some(100), None);
             },
         )
         .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# as cgroup_fault_limit"]),
         when("pending settings would exceed the limit", |m| {
             m.more(487);
-            limited(&mut m.facts, Some(1100), None);
+            limited(&mut m.state, Some(1100), None);
             m.waits(|next| next.shared_memory_bytes = 2048 * MB);
         })
         .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"])
         .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# as cgroup_fault_limit"]),
         when("pending settings need less than the limit", |m| {
-            limited(&mut m.facts, Some(300), None);
+            limited(&mut m.state, Some(300), None);
             m.waits(|next| next.shared_memory_bytes = 200 * MB);
         })
         .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
@@ -97,7 +100,7 @@ fn fault_limits() {
             "a limit is low, and a restart would not get huge pages",
             |m| {
                 m.fall_back(10);
-                limited(&mut m.facts, Some(100), None);
+                limited(&mut m.state, Some(100), None);
             },
         )
         .says("cgroup_fault_limit", OK, "limited", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. A restart would not get huge pages.", &[])
@@ -105,18 +108,18 @@ fn fault_limits() {
         when("a limit is low, and the kernel could allocate pages during the start", |m| {
             m.fall_back(0);
             m.pool(0).overcommit = 1000;
-            limited(&mut m.facts, Some(0), None);
+            limited(&mut m.state, Some(0), None);
         })
         .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("a limit is low, and settings with surplus pages are pending", |m| {
-            limited(&mut m.facts, Some(1100), None);
+            limited(&mut m.state, Some(1100), None);
             m.pool(0).overcommit = 1000;
             m.waits(|next| next.shared_memory_bytes = 2 * GB);
         })
         .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# as cgroup_fault_limit"]),
         when("a limit is low, and the pages of the allowed nodes are unknown", |m| {
             m.fall_back(537);
-            limited(&mut m.facts, Some(100), None);
+            limited(&mut m.state, Some(100), None);
             m.facts.allowed_nodes = AllowedNodes::Unknown(denied("/proc/1/status"));
         })
         .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages. Only a start shows whether 1074 MB would be mapped. /proc/1/status cannot be read (permission denied).", &[]),
@@ -136,13 +139,13 @@ fn fault_limits() {
         when(
             "the limit of the container is lower than that of the pod",
             |m| {
-                limited(&mut m.facts, Some(100), None);
+                limited(&mut m.state, Some(100), None);
                 pod_limit(m, "1126170624");
             },
         )
         .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("other containers of the pod use a part of its limit", |m| {
-            limited(&mut m.facts, None, None);
+            limited(&mut m.state, None, None);
             limits(m).reservation_use = Some(1174 * MB);
             pod_limit(m, "1126170624");
         })
@@ -233,32 +236,32 @@ fn reservation_limits() {
     test(vec![
         when("a limit on reservations made the server fall back", |m| {
             m.fall_back(600);
-            limited(&mut m.facts, None, Some(100));
+            limited(&mut m.state, None, Some(100));
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "a limit on reservations is lower than the mapped pages",
             |m| {
-                limited(&mut m.facts, None, Some(100));
+                limited(&mut m.state, None, Some(100));
             },
         )
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("both limits are low", |m| {
             m.fall_back(537);
-            limited(&mut m.facts, Some(100), Some(100));
+            limited(&mut m.state, Some(100), Some(100));
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
         when("the pool is short, and the limit on faults is low", |m| {
             m.fall_back(10);
-            limited(&mut m.facts, Some(100), None);
+            limited(&mut m.state, Some(100), None);
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "the pool is short, the limit on reservations is low, and sysv is set",
             |m| {
                 m.fall_back(10);
-                limited(&mut m.facts, None, Some(100));
-                m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
+                limited(&mut m.state, None, Some(100));
+                m.state.server.shared_memory_type = SharedMemoryType::Sysv;
             },
         )
         .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
@@ -266,7 +269,7 @@ fn reservation_limits() {
             "the pool is short, the limit on reservations is low, and on is pending",
             |m| {
                 m.fall_back(10);
-                limited(&mut m.facts, None, Some(100));
+                limited(&mut m.state, None, Some(100));
                 m.waits(|next| next.huge_pages = HugePages::On);
             },
         )
@@ -274,7 +277,7 @@ fn reservation_limits() {
         .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["# as huge_pages"]),
         when("a fallback would not fit in addition to the own pool", |m| {
             m.on_huge_pages(50 * GB, GB);
-            limited(&mut m.facts, None, Some(100));
+            limited(&mut m.state, None, Some(100));
         })
         .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 50 GB is needed. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.", &["echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
         .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
@@ -290,8 +293,8 @@ fn reservation_limits() {
         .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
         when("large page tables come with a low limit", |m| {
             m.on_small_pages(10 * GB, 5120);
-            limited(&mut m.facts, Some(100), None);
-            m.env.processes = processes(
+            limited(&mut m.state, Some(100), None);
+            m.state.processes = processes(
                 80,
                 ProcessFigures {
                     page_tables: Some(20 * MB),
@@ -379,12 +382,12 @@ fn memory_limits() {
         .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB.", &["# as restart"])
         .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 4096 huge pages of 2 MB; 537 are available. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB. Settings are pending a restart.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf"]),
         when("the limits cannot be read", |m| {
-            m.env.memory_limits = Err(denied("/sys/fs/cgroup/pg/memory.max"));
+            m.state.memory_limits = Err(denied("/sys/fs/cgroup/pg/memory.max"));
         })
         .says("memory_left", UNKNOWN, "unknown", "The memory limits of the cgroups are unknown: /sys/fs/cgroup/pg/memory.max cannot be read (permission denied).", &[]),
         when("the kernel reserves the last free memory", |m| {
             m.available = Some(50 * MB);
-            m.env.nodes.as_mut().expect("nodes")[0].memory.free = Some(300 * MB);
+            m.facts.nodes.as_mut().expect("nodes")[0].memory.free = Some(300 * MB);
         })
         .says("memory_left", OK, "enough_left", "The pools hold 1074 MB and leave 63 GB of 64 GB RAM.", &[]),
     ]);

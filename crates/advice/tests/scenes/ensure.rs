@@ -1,5 +1,7 @@
 //! Pages that `hugeinfo ensure` adds, and memory that it leaves.
 
+use std::sync::Arc;
+
 use advice::{
     check::{CheckId, Status},
     diagnosis, ensure,
@@ -8,7 +10,7 @@ use advice::{
 };
 use host::{
     linux::process::segment::Segment,
-    server::{facts::HugePages, instances::Instance},
+    server::{instances::Instance, state::HugePages},
     units::{Bytes, Pages},
 };
 
@@ -20,7 +22,7 @@ fn stopped(ram: u64, available: u64, segment: u64, huge_pages: HugePages) -> Mac
     scene.ram(ram);
     scene.fall_back(0);
     scene.needs(segment);
-    scene.facts.server.huge_pages = huge_pages;
+    scene.state.server.huge_pages = huge_pages;
     scene.touched(0);
     scene.available = Some(available);
     let machine = scene.machine();
@@ -89,8 +91,8 @@ fn idle_pages_could_be_for_servers_that_start_later() {
         scene.on_huge_pages(25 * GB, 25 * GB);
         scene.more(pages);
         let mut machine = scene.machine();
-        let env = machine.env.as_mut().expect("an environment");
-        let servers = env.other_servers.as_mut().expect("servers");
+        let facts = Arc::make_mut(&mut machine.facts);
+        let servers = facts.other_servers.as_mut().expect("servers");
         servers.extend(server);
         machine
     };
@@ -118,8 +120,8 @@ fn idle_pages_could_be_for_servers_that_start_later() {
     let machine = with(0, ensure::starting_later(Some(&stopped)));
     assert_eq!(diagnosis::verdict(&machine).status, Status::Ok);
     let mut off = stopped.clone();
-    off.facts.server.huge_pages = HugePages::Off;
-    off.facts.planned = None;
+    off.state.server.huge_pages = HugePages::Off;
+    off.state.planned = None;
     assert_eq!(ensure::starting_later(Some(&off)), None);
 }
 
@@ -127,8 +129,8 @@ fn idle_pages_could_be_for_servers_that_start_later() {
 fn users_cannot_keep_servers_of_others_down() {
     let with = |huge_pages, segment: Option<u64>, owner, is_examined| {
         let mut machine = stopped(64 * GB, 40 * GB, 20 * GB, huge_pages);
-        let env = machine.env.as_mut().expect("an environment");
-        let servers = env.other_servers.as_mut().expect("servers");
+        let facts = Arc::make_mut(&mut machine.facts);
+        let servers = facts.other_servers.as_mut().expect("servers");
         servers.push(Instance {
             owner_uid: Some(owner),
             segment: segment.map(|bytes| Segment {
@@ -188,7 +190,7 @@ fn bound_servers_get_pages_on_their_nodes() {
         for huge_pages in [HugePages::Try, HugePages::On] {
             let added = commands(|m| {
                 m.on_small_pages(8 * GB, 0);
-                m.facts.server.huge_pages = huge_pages;
+                m.state.server.huge_pages = huge_pages;
                 m.pool(0).overcommit = overcommit;
                 m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
                 m.bound(&[1]);

@@ -1,6 +1,6 @@
 //! Remedies that would harm other programs, the next boot or the server itself.
 
-use host::server::facts::HugePages;
+use host::server::state::HugePages;
 
 use crate::{scene::*, table::*};
 
@@ -61,8 +61,8 @@ fn limits_hold_at_boot() {
         when("a limit that only the pod can raise", |m| {
             m.fall_back(0);
             m.file(CONF, None);
-            limited(&mut m.facts, Some(100), None);
-            m.facts.hugetlb.as_mut().expect("a cgroup").groups[0].is_set_outside = true;
+            limited(&mut m.state, Some(100), None);
+            m.state.hugetlb.as_mut().expect("a cgroup").groups[0].is_set_outside = true;
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"])
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# as huge_pages"])
@@ -70,7 +70,7 @@ fn limits_hold_at_boot() {
         when("a limit that can be raised", |m| {
             m.fall_back(0);
             m.file(CONF, None);
-            limited(&mut m.facts, Some(100), None);
+            limited(&mut m.state, Some(100), None);
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)", "# restart PostgreSQL (ends all sessions)"])
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# as huge_pages"])

@@ -3,7 +3,11 @@
 //! A row changes a healthy machine and lists its expectations. All other texts about the machine
 //! are checked for wrong words, and all remedies for their syntax.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::expect_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used
+)]
 
 mod cgroups;
 mod ensure;

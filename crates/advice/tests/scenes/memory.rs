@@ -2,8 +2,8 @@
 
 use advice::{diagnosis, model::step::Step, render};
 use host::server::{
-    facts::HugePages,
     setting::{Setting, SettingSource},
+    state::HugePages,
     visibility::Visibility,
     wish::Wish,
 };
@@ -131,7 +131,7 @@ fn a_tenth_of_ram() {
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
             m.available = Some(6 * GB);
             m.touched(0);
         })
@@ -145,7 +145,7 @@ fn a_tenth_of_ram() {
         when("available memory lacks a part of a 1 GB page", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
             m.available = Some(GB);
             m.touched(GB);
         })
@@ -158,7 +158,7 @@ fn a_tenth_of_ram() {
             "an idle pool leaves too little, and hidden servers could need it",
             |m| {
                 m.more(29_463);
-                m.env.visibility = Visibility::Hidden;
+                m.facts.visibility = Visibility::Hidden;
             },
         )
         .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs the idle pages (29463 huge pages of 2 MB): processes of other users are not visible. If none does, release them"]),
@@ -242,7 +242,7 @@ fn pool_held_by_other_programs() {
             "the pool of a running server with huge_pages = on cannot be allocated again",
             |m| {
                 m.on_huge_pages(40 * GB, 40 * GB);
-                m.facts.server.huge_pages = HugePages::On;
+                m.state.server.huge_pages = HugePages::On;
                 m.pool(0).total += 1000;
                 m.pool(0).surplus = 20_000;
                 m.waits(|next| next.shared_memory_bytes = 54 * GB);
@@ -303,11 +303,11 @@ fn settings_of_a_stopped_server() {
     let remedy = |source: Option<SettingSource>| {
         let mut scene = Scene::healthy();
         scene.fall_back(0);
-        scene.facts.server.huge_pages = HugePages::On;
+        scene.state.server.huge_pages = HugePages::On;
         let value = "on".to_owned();
         let setting = source.map(|source| Setting { value, source });
         scene
-            .env
+            .facts
             .settings
             .extend(setting.map(|setting| ("huge_pages", setting)));
         let stopped = scene

@@ -79,7 +79,7 @@ fn reboot() {
         when("others have pages of the pool", |m| {
             m.pool(0).total = 737;
             m.pool(0).free = 512;
-            m.env.nodes = Ok(vec![on_node(0, 737)]);
+            m.facts.nodes = Ok(vec![on_node(0, 737)]);
         })
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 737 = 537 for this server + 200 for other programs.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 737/' /etc/sysctl.d/hugepages.conf"]),
         when("the boot sets up too much", |m| m.asked(31_744)).says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 4506 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
@@ -106,7 +106,7 @@ fn reboot() {
         )
         .says("reboot", OK, "does_not_ask", "This server does not ask for huge pages.", &[]),
         when("the boot configuration cannot be read", |m| {
-            m.env.next_boot = Err(denied("/proc/cmdline"));
+            m.state.next_boot = Err(denied("/proc/cmdline"));
         })
         .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /proc/cmdline cannot be read (permission denied).", &[]),
         when("memory is short now", |m| {
@@ -133,9 +133,9 @@ fn reboot() {
                     "proc/cmdline",
                     "hugepagesz=2M hugepages=4 hugepagesz=1G hugepages=4",
                 );
-                m.facts.server.huge_page_size_bytes = Some(GB);
-                m.facts.server.shared_memory_bytes = 5 * GB;
-                m.facts.segment = Ok(Segment {
+                m.state.server.huge_page_size_bytes = Some(GB);
+                m.state.server.shared_memory_bytes = 5 * GB;
+                m.state.segment = Ok(Segment {
                     bytes: 5 * GB,
                     page_bytes: Some(GB),
                     mappings: 1,
@@ -157,12 +157,12 @@ fn reboot() {
             m.file("proc/cmdline", "hugepagesz=2M hugepages=28000\n");
             m.fall_back(537);
             m.on_small_pages(4 * GB, 0);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by at least 1114 MB (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"]),
         when("1 GB pages are missing at boot", |m| {
             m.fall_back(537);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 2 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"]),
     ]);
@@ -208,9 +208,9 @@ fn this_boot() {
                 "proc/cmdline",
                 "default_hugepagesz=1G hugepagesz=1G hugepages=14",
             );
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
             m.on_small_pages(13_800 * MB, 0);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
             m.pool(1).total = 13;
             m.pool(1).free = 13;
         })

@@ -5,7 +5,7 @@ use host::{
         hugepages::Pool,
         numa::node::{Node, NodeCounters},
     },
-    server::environment::Files,
+    server::state::Files,
 };
 
 use crate::{scene::*, table::*};
@@ -29,7 +29,7 @@ fn of_32_gb(number: u32, total: u64, free: u64) -> Node {
 }
 
 fn counters(m: &mut Scene, node: usize) -> &mut NodeCounters {
-    let node = &mut m.env.nodes.as_mut().expect("nodes")[node];
+    let node = &mut m.facts.nodes.as_mut().expect("nodes")[node];
     node.pools[0].counters.as_mut().expect("counters")
 }
 
@@ -88,14 +88,14 @@ fn pools() {
 fn segments() {
     fn on(m: &mut Scene, pages: &[u64]) {
         m.nodes(&[(269, 32 * GB), (268, 32 * GB)]);
-        m.env.segment_nodes = Some((0..).zip(pages.iter().copied()).collect());
+        m.state.segment_nodes = Some((0..).zip(pages.iter().copied()).collect());
     }
     fn eight(m: &mut Scene, pages: &[u64]) {
         m.ram(1024 * GB);
         m.on_small_pages(200 * GB, 0);
         m.nodes(&[(0, 128 * GB); 8]);
         let pages = pages.iter().map(|gb| gb * GB / 4096);
-        m.env.segment_nodes = Some((0..).zip(pages).collect());
+        m.state.segment_nodes = Some((0..).zip(pages).collect());
     }
     test(vec![
         when("there is one node", |_| {}).says("numa_segment", OK, "one_node", "The server can use only one NUMA node.", &[]),
@@ -106,7 +106,7 @@ fn segments() {
         when("little of the segment is in use", |m| on(m, &[25, 0])).says("numa_segment", OK, "little_in_use", "Too little of the segment is in use to judge: 50 MB.", &[]),
         when("the nodes of the segment cannot be read", |m| {
             on(m, &[]);
-            m.env.segment_nodes = None;
+            m.state.segment_nodes = None;
         })
         .says("numa_segment", UNKNOWN, "unknown", "Cannot judge numa_segment: numa_maps cannot be read for any process.", &[]),
         when("the segment is on two of eight nodes", |m| {
@@ -120,7 +120,7 @@ fn segments() {
         when("the segment is on huge pages of two of eight nodes", |m| {
             m.nodes(&[(68, 8 * GB); 8]);
             m.pool(0).total = 544;
-            m.env.segment_nodes = Some([(0, 270), (1, 267)].into());
+            m.state.segment_nodes = Some([(0, 270), (1, 267)].into());
         })
         .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 1074 MB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
     ]);
@@ -133,7 +133,7 @@ fn bound_servers() {
             m.fall_back(600);
             m.nodes(&[(500, 32 * GB), (100, 32 * GB)]);
             m.facts.allowed_nodes =
-                host::server::facts::AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
+                host::server::state::AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
         })
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
@@ -155,7 +155,7 @@ fn bound_servers() {
         when("the allowed nodes lost their pages", |m| {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
-            m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
+            m.facts.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
             m.bound(&[1]);
         })
         .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
@@ -165,7 +165,7 @@ fn bound_servers() {
             |m| {
                 let pool = m.pool(0);
                 (pool.total, pool.free, pool.reserved) = (637, 100, 0);
-                m.env.nodes = Ok(vec![of_32_gb(0, 537, 37), of_32_gb(1, 100, 63)]);
+                m.facts.nodes = Ok(vec![of_32_gb(0, 537, 37), of_32_gb(1, 100, 63)]);
                 m.bound(&[1]);
             },
         )
@@ -174,7 +174,7 @@ fn bound_servers() {
             "the server was turned off, and another server has reserved pages",
             |m| {
                 m.ram(128 * GB);
-                m.facts.server.huge_page_size_bytes = None;
+                m.state.server.huge_page_size_bytes = None;
                 m.fall_back(600);
                 m.pool(0).reserved = 100;
                 m.off();
@@ -195,11 +195,11 @@ fn bound_servers() {
             "the pool is uneven, bound to one node, and on is set",
             |m| {
                 m.ram(128 * GB);
-                m.facts.server.huge_pages = host::server::facts::HugePages::On;
+                m.state.server.huge_pages = host::server::state::HugePages::On;
                 m.on_huge_pages(20 * GB, 20 * GB);
                 m.waits(|next| next.shared_memory_bytes = 21 * GB);
                 m.nodes(&[(5000, 64 * GB), (5240, 64 * GB)]);
-                m.env.segment_nodes = Some([(0, 5000), (1, 5240)].into());
+                m.state.segment_nodes = Some([(0, 5000), (1, 5240)].into());
             },
         )
         .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 10752 huge pages of 2 MB; 10240 are available.", &["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"])
@@ -210,9 +210,9 @@ fn bound_servers() {
                 m.ram(128 * GB);
                 m.on_huge_pages(18 * GB, 18 * GB);
                 m.nodes(&[(9216, 64 * GB), (0, 64 * GB)]);
-                m.env.segment_nodes = Some([(0, 9216)].into());
+                m.state.segment_nodes = Some([(0, 9216)].into());
                 m.waits(|next| {
-                    next.huge_pages = host::server::facts::HugePages::On;
+                    next.huge_pages = host::server::state::HugePages::On;
                     next.shared_memory_bytes = 20 * GB;
                 });
             },
@@ -233,7 +233,7 @@ fn bound_servers() {
                     reserved: 0,
                     ..m.pool(0).clone()
                 };
-                m.env.nodes = Ok(vec![of_32_gb(0, 537, 0), of_32_gb(1, 537, 0)]);
+                m.facts.nodes = Ok(vec![of_32_gb(0, 537, 0), of_32_gb(1, 537, 0)]);
                 m.bound(&[1]);
             },
         )
@@ -249,13 +249,13 @@ fn bound_servers() {
         .runbook(&["echo 236 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "echo 553 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
         when("the server was turned off, and the 512 MB pages of its node are reserved", |m| {
             m.ram(256 * GB);
-            m.facts.base_page_bytes = 65_536;
+            m.state.base_page_bytes = 65_536;
             m.fall_back(0);
             m.off();
             m.file("etc/sysctl.d/hugepages.conf", None);
-            m.facts.segment.as_mut().expect("a segment").page_bytes = Some(65_536);
-            m.facts.meminfo.as_mut().expect("meminfo").default_huge_page_bytes = Some(512 * MB);
-            m.facts.pools = Ok(vec![Pool {
+            m.state.segment.as_mut().expect("a segment").page_bytes = Some(65_536);
+            m.state.meminfo.as_mut().expect("meminfo").default_huge_page_bytes = Some(512 * MB);
+            m.state.pools = Ok(vec![Pool {
                 page_bytes: 512 * MB,
                 total: 118,
                 free: 118,
@@ -265,7 +265,7 @@ fn bound_servers() {
                 demote_bytes: None,
             }]);
             m.nodes(&[(0, 64 * GB), (0, 64 * GB), (118, 128 * GB)]);
-            for node in m.env.nodes.as_mut().expect("nodes") {
+            for node in m.facts.nodes.as_mut().expect("nodes") {
                 node.pools[0].page_bytes = 512 * MB;
             }
             m.bound(&[2]);
@@ -293,9 +293,9 @@ fn bound_servers() {
         when("nodes have too few pages, and the files would keep the server from starting", |m| {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
-            m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
+            m.facts.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
             m.bound(&[1]);
-            m.env.files = Files::Refused("syntax error".to_owned());
+            m.state.files = Files::Refused("syntax error".to_owned());
         })
         .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("another server has pages on the other node", |m| {

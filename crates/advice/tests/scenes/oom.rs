@@ -33,7 +33,7 @@ fn oom_protection() {
                 m.strict(4 * GB);
                 m.oom_scores(0, 0);
                 m.memory_limit(GB * 8, GB, 0);
-                m.env.cgroup_oom_kills = Some(2);
+                m.facts.cgroup_oom_kills = Some(2);
             },
         )
         .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can kill the postmaster, which ends all sessions. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
@@ -42,7 +42,7 @@ fn oom_protection() {
             |m| {
                 m.strict(4 * GB);
                 m.oom_scores(0, 0);
-                m.env.cgroup_oom_kills = Some(2);
+                m.facts.cgroup_oom_kills = Some(2);
             },
         )
         .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
@@ -62,12 +62,12 @@ fn oom_protection() {
             m.container();
             m.oom_scores(-997, 0);
             m.memory_limit(GB * 8, GB, 0);
-            m.env.memory_oom_group = Some(PathBuf::from("/sys/fs/cgroup/pg"));
+            m.facts.memory_oom_group = Some(PathBuf::from("/sys/fs/cgroup/pg"));
         })
         .says("oom_protection", WARNING, "oom_group", "If a process exceeds the memory limit of cgroup /sys/fs/cgroup/pg, all of its processes are killed together (memory.oom.group = 1).", &["# let the container runtime set memory.oom.group to 0 (kubelet: singleProcessOOMKill: true), or raise the memory limit"]),
         when("memory.oom.group is set by the service on a host", |m| {
             m.memory_limit(GB * 8, GB, 0);
-            m.env.memory_oom_group = Some(PathBuf::from("/sys/fs/cgroup/pg"));
+            m.facts.memory_oom_group = Some(PathBuf::from("/sys/fs/cgroup/pg"));
         })
         .says("oom_protection", WARNING, "oom_group", "If a process exceeds the memory limit of cgroup /sys/fs/cgroup/pg, all of its processes are killed together (memory.oom.group = 1).", &["# set memory.oom.group to 0 (OOMPolicy=continue in a systemd unit), or raise the memory limit"]),
         when("all processes of a BestEffort pod have 999", |m| {
@@ -83,19 +83,19 @@ fn oom_protection() {
         })
         .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 2, children 2). It can kill the postmaster, which ends all sessions.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege"]),
         when("a unit in an LXC container cannot lower the score", |m| {
-            m.env.is_container = Some(true);
-            m.env.has_systemd = Some(true);
-            m.env.can_lower_oom_score = Some(false);
+            m.facts.is_container = Some(true);
+            m.facts.has_systemd = Some(true);
+            m.facts.can_lower_oom_score = Some(false);
             m.oom_scores(0, 0);
         })
         .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
         when("root lacks CAP_SYS_RESOURCE", |m| {
-            m.env.can_lower_oom_score = Some(false);
+            m.facts.can_lower_oom_score = Some(false);
             m.oom_scores(0, 0);
         })
         .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
         when("there is no systemd", |m| {
-            m.env.has_systemd = Some(false);
+            m.facts.has_systemd = Some(false);
             m.oom_scores(0, 0);
         })
         .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.", &["# start PostgreSQL with oom_score_adj = -900, and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),

@@ -3,7 +3,7 @@
 use host::{
     linux::hugepages::Pool,
     server::{
-        facts::{HugePages, SharedMemoryType},
+        state::{HugePages, SharedMemoryType},
         visibility::Visibility,
         wish::Wish,
     },
@@ -164,22 +164,22 @@ fn other_servers() {
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[]),
         when("servers in other containers are not visible", |m| {
-            m.env.visibility = Visibility::Namespace
+            m.facts.visibility = Visibility::Namespace
         })
         .says("other_servers", OK, "alone", "No other PostgreSQL server runs among the visible processes.", &[]),
         when("processes of other users are hidden", |m| {
-            m.env.visibility = Visibility::Hidden
+            m.facts.visibility = Visibility::Hidden
         })
         .says("other_servers", UNKNOWN, "unknown", "Cannot judge other_servers: processes of other users are not visible.", &[]),
         when("the pool is enough, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
-            m.env.visibility = Visibility::Hidden;
+            m.facts.visibility = Visibility::Hidden;
         })
         .says("other_servers", UNKNOWN, "unknown", "Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more servers: processes of other users are not visible.", &[]),
         when("the pool is short, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
-            m.env.visibility = Visibility::Hidden;
+            m.facts.visibility = Visibility::Hidden;
         })
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs among the visible processes. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
         when("the memory of two cannot be read", |m| {
@@ -233,7 +233,7 @@ fn other_servers() {
         .says("pool_size", UNKNOWN, "unknown", "16000 huge pages of 2 MB (31 GB) are idle; 537 are needed. They could be meant for the server on port 5434.", &[]),
         when("the next boot is unknown, one asks, and one is not readable", |m| {
             m.fall_back(537);
-            m.env.next_boot = Err(denied("/proc/cmdline"));
+            m.state.next_boot = Err(denied("/proc/cmdline"));
             m.other(8 * GB, 4096, TRY);
             m.other(MB, 4096, Wish::Unknown).segment = None;
         })

@@ -50,7 +50,7 @@ fn overcommit() {
         .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["# as reboot"]),
         when("the boot configuration cannot be read", |m| {
             m.strict(38 * GB);
-            m.env.next_boot = Err(denied("/etc"));
+            m.state.next_boot = Err(denied("/etc"));
         })
         .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["sysctl -w vm.overcommit_ratio=55", "# also set it for the next boot by hand"]),
         when("the limit is in kilobytes", |m| {
@@ -212,7 +212,7 @@ fn unknown_limit() {
         when("the kernel does not report the limit", |m| {
             m.on_small_pages(20 * GB, 0);
             m.strict(38 * GB);
-            let usage = m.env.host.usage.as_mut().expect("meminfo");
+            let usage = m.state.usage.as_mut().expect("meminfo");
             usage.swap_total = None;
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 10240 huge pages of 2 MB, if it has the memory: /proc/meminfo has no CommitLimit"])

@@ -1,6 +1,6 @@
 //! Page tables, swap and major faults.
 
-use host::server::environment::ProcessFigures;
+use host::server::state::ProcessFigures;
 
 use crate::{scene::*, table::*};
 
@@ -36,9 +36,9 @@ fn page_tables() {
             m.ram(64 * GB);
             m.on_small_pages(9444 * MB, 0);
             m.page_tables(256 << 10, 1900 << 10);
-            m.env.processes.truncate(57);
+            m.state.processes.truncate(57);
             m.touched(800 * MB);
-            m.env.processes[0].rss_shmem = Some(10 * MB);
+            m.state.processes[0].rss_shmem = Some(10 * MB);
         })
         .says("page_tables", OK, "small_page_tables", "Page tables of 57 processes take 104 MB; on 2 MB pages they would take about 17 MB.", &[]),
         when("the server has just started", |m| {
@@ -82,7 +82,7 @@ fn page_tables() {
         )
         .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 972 MB; on 2 MB pages they would take about 949 MB.", &["# lower max_connections, or use a connection pooler"]),
         when("the kernel reports no page tables", |m| {
-            for process in &mut m.env.processes {
+            for process in &mut m.state.processes {
                 process.page_tables = None;
             }
         })
@@ -95,15 +95,15 @@ fn swap() {
     /// Each of nine backends has swapped out this much, and the host has in total.
     fn swapped(m: &mut Scene, each: u64, of_host: u64) {
         let swap = Some(each);
-        m.env.processes = processes(
+        m.state.processes = processes(
             9,
             ProcessFigures {
                 swap,
                 ..ProcessFigures::default()
             },
         );
-        m.env.processes[0].swap = Some(0);
-        m.env.host.usage.as_mut().expect("meminfo").swap_free = Some(8 * GB - of_host);
+        m.state.processes[0].swap = Some(0);
+        m.state.usage.as_mut().expect("meminfo").swap_free = Some(8 * GB - of_host);
     }
     test(vec![
         when("nothing is swapped out", |_| {}).says("swap", OK, "not_swapped_out", "0 bytes of this server's private memory is swapped out.", &[]),
@@ -115,7 +115,7 @@ fn swap() {
             "backends inherit the swapped pages of the postmaster",
             |m| {
                 swapped(m, 20 * MB, 300 * MB);
-                m.env.processes[0].swap = Some(20 * MB);
+                m.state.processes[0].swap = Some(20 * MB);
             },
         )
         .says("swap", OK, "not_swapped_out", "20 MB of this server's private memory is swapped out.", &[]),
@@ -127,8 +127,8 @@ fn swap() {
         )
         .says("swap", OK, "not_swapped_out", "30 MB of this server's private memory is swapped out.", &[]),
         when("the kernel reports no swap", |m| {
-            m.env.processes[0].swap = None;
-            m.env.processes.truncate(1);
+            m.state.processes[0].swap = None;
+            m.state.processes.truncate(1);
         })
         .says("swap", UNKNOWN, "unknown", "Cannot judge swap: the kernel reports it for no process.", &[]),
     ]);
@@ -137,7 +137,7 @@ fn swap() {
 #[test]
 fn major_faults() {
     fn each(m: &mut Scene, major_faults: u64) {
-        m.env.processes = processes(
+        m.state.processes = processes(
             9,
             ProcessFigures {
                 major_faults,
@@ -169,7 +169,7 @@ fn major_faults() {
         ),
         when("the server has just started", |m| {
             each(m, 100_000);
-            for process in &mut m.env.processes {
+            for process in &mut m.state.processes {
                 process.age_seconds = Some(10);
             }
         })

@@ -3,10 +3,7 @@
 use advice::model::forecast::Forecast;
 use host::{
     linux::{hugepages::Pool, meminfo::Meminfo},
-    server::{
-        environment::Files,
-        facts::{HugePages, Server, SharedMemoryType},
-    },
+    server::state::{Files, HugePages, Server, SharedMemoryType},
     units::Pages,
 };
 
@@ -22,9 +19,9 @@ fn on_huge_pages() {
             .runbook(&[]),
         when("terabytes are on 1 GB pages", |m| {
             m.ram(4 << 40);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
             m.needs(3 << 40);
-            m.facts.segment.as_mut().expect("a segment").page_bytes = Some(GB);
+            m.state.segment.as_mut().expect("a segment").page_bytes = Some(GB);
             *m.pool(0) = Pool {
                 total: 0,
                 free: 0,
@@ -42,7 +39,7 @@ fn on_huge_pages() {
             "a pool was lowered under a server that requires huge pages",
             |m| {
                 m.lowered(100);
-                m.facts.server.huge_pages = HugePages::On;
+                m.state.server.huge_pages = HugePages::On;
             },
         )
         .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 100 are available.", &["sysctl -w vm.nr_hugepages=537"]),
@@ -84,7 +81,7 @@ fn on_huge_pages() {
         })
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=637", "# needed: 637 = 537 for this server + 100 for other programs", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf"]),
         when("huge_page_size is between two powers of two", |m| {
-            m.facts.server.huge_page_size_bytes = Some(1536 << 10);
+            m.state.server.huge_page_size_bytes = Some(1536 << 10);
         })
         .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
         when(
@@ -135,19 +132,19 @@ fn on_small_pages() {
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("the kernel does not have the size that is set", |m| {
             m.fall_back(600);
-            m.facts.server.huge_page_size_bytes = Some(16 * MB);
+            m.state.server.huge_page_size_bytes = Some(16 * MB);
         })
         .says("huge_pages", WARNING, "no_such_size", "On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["ALTER SYSTEM SET huge_page_size = 0;", "-- restart PostgreSQL (ends all sessions)"])
         .says("huge_page_size", WARNING, "no_such_size", "huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["# as huge_pages"]),
         when("huge_page_size is rounded up to pages of the kernel", |m| {
             m.fall_back(512);
-            m.facts.server.huge_page_size_bytes = Some(1536 << 10);
+            m.state.server.huge_page_size_bytes = Some(1536 << 10);
             m.needs(1024 * MB);
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 513 huge pages of 2 MB; 512 are available.", &["sysctl -w vm.nr_hugepages=513", "# restart PostgreSQL (ends all sessions)"]),
         when("shared_memory_type = sysv", |m| {
             m.fall_back(0);
-            m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
+            m.state.server.shared_memory_type = SharedMemoryType::Sysv;
         })
         .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .status(WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
@@ -179,8 +176,8 @@ fn on_small_pages() {
         .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
         when("the kernel has no huge pages", |m| {
             m.fall_back(0);
-            m.facts.pools = Err(missing("/sys/kernel/mm/hugepages"));
-            m.facts.meminfo = Ok(Meminfo {
+            m.state.pools = Err(missing("/sys/kernel/mm/hugepages"));
+            m.state.meminfo = Ok(Meminfo {
                 total_bytes: Some(64 * GB),
                 default_huge_page_bytes: None,
             });
@@ -189,13 +186,13 @@ fn on_small_pages() {
         .runbook(&[]),
         when("the pools cannot be read", |m| {
             m.fall_back(0);
-            m.facts.pools = Err(denied("/sys/kernel/mm/hugepages"));
+            m.state.pools = Err(denied("/sys/kernel/mm/hugepages"));
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. /sys/kernel/mm/hugepages cannot be read (permission denied).", &["# find out why some facts are unknown (hugeinfo_sources): /sys/kernel/mm/hugepages cannot be read (permission denied)"])
         .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /sys/kernel/mm/hugepages cannot be read (permission denied).", &[]),
         when("the files keep the server from starting", |m| {
             m.fall_back(537);
-            m.env.files = Files::Refused("syntax error".to_owned());
+            m.state.files = Files::Refused("syntax error".to_owned());
         })
         .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
@@ -216,7 +213,7 @@ fn on_small_pages() {
                 ..m.pool(0).clone()
             };
             m.asked(0);
-            m.facts.server.huge_pages = HugePages::On;
+            m.state.server.huge_pages = HugePages::On;
         })
         .status(WARNING, "only_a_start_shows", "Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).", &["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"])
         .says("restart", WARNING, "only_a_start_shows", "Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).", &["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"])
@@ -228,33 +225,33 @@ fn on_small_pages() {
 fn unknown_facts() {
     test(vec![
         when("the segment cannot be read", |m| {
-            m.facts.segment = Err(denied("/proc/4711/maps"))
+            m.state.segment = Err(denied("/proc/4711/maps"))
         })
         .status(UNKNOWN, "unknown", "Cannot judge huge_pages: /proc/4711/maps cannot be read (permission denied).", &[])
         .says("pool_size", UNKNOWN, "unknown", "Cannot judge pool_size: /proc/4711/maps cannot be read (permission denied).", &[]),
         when("the page size of the segment is unknown", |m| {
-            m.facts.segment.as_mut().expect("a segment").page_bytes = None;
+            m.state.segment.as_mut().expect("a segment").page_bytes = None;
         })
         .status(UNKNOWN, "unknown", "Cannot judge huge_pages: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment.", &[])
         .says("huge_pages", UNKNOWN, "unknown", "Cannot judge huge_pages: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment.", &[]),
         when("the pools are missing", |m| {
-            m.facts.pools = Err(missing("/sys/kernel/mm/hugepages"))
+            m.state.pools = Err(missing("/sys/kernel/mm/hugepages"))
         })
         .status(UNKNOWN, "unknown", "Cannot judge restart: /sys/kernel/mm/hugepages is missing.", &[]),
         when("the cgroups cannot be read", |m| {
-            m.facts.hugetlb = Err(denied("/proc/4711/cgroup"));
+            m.state.hugetlb = Err(denied("/proc/4711/cgroup"));
         })
         .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/4711/cgroup cannot be read (permission denied).", &[])
         .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /proc/4711/cgroup cannot be read (permission denied).", &[]),
         when("/proc/meminfo is missing", |m| {
-            m.facts.meminfo = Err(missing("/proc/meminfo"))
+            m.state.meminfo = Err(missing("/proc/meminfo"))
         })
         .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/meminfo is missing.", &[]),
         when("everything is missing", |m| {
-            m.facts.segment = Err(missing("/proc/1/maps"));
-            m.facts.meminfo = Err(missing("/proc/meminfo"));
-            m.facts.pools = Err(missing("/sys/kernel/mm/hugepages"));
-            m.facts.hugetlb = Err(missing("/proc/1/cgroup"));
+            m.state.segment = Err(missing("/proc/1/maps"));
+            m.state.meminfo = Err(missing("/proc/meminfo"));
+            m.state.pools = Err(missing("/sys/kernel/mm/hugepages"));
+            m.state.hugetlb = Err(missing("/proc/1/cgroup"));
         })
         .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/meminfo is missing.", &[])
         .runbook(&[]),
@@ -287,7 +284,7 @@ fn growth() {
         .says("pool_growth", OK, "can_grow", "The pool has to grow by 37 huge pages of 2 MB; free memory has blocks for 2009.", &[]),
         when("1 GB pages are missing", |m| {
             m.fall_back(0);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
         })
         .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, which are larger than any free block. The kernel might not find memory for them before a reboot.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"])
@@ -295,7 +292,7 @@ fn growth() {
         when("available memory is too small for 1 GB pages", |m| {
             m.ram(16 * GB);
             m.asked(0);
-            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
             m.on_small_pages(5 * GB, 0);
             m.available = Some(3 * GB);
             m.touched(100 * MB);
@@ -316,7 +313,7 @@ fn other_page_sizes() {
         let meminfo = CAPTURED[0]
             .1
             .replace("Hugepagesize:       2048 kB", "Hugepagesize:    1048576 kB");
-        m.facts
+        m.state
             .meminfo
             .as_mut()
             .expect("meminfo")
@@ -334,7 +331,7 @@ fn other_page_sizes() {
                     "proc/cmdline",
                     "default_hugepagesz=1G hugepagesz=1G hugepages=2",
                 );
-                m.facts.server.huge_page_size_bytes = Some(2 * MB);
+                m.state.server.huge_page_size_bytes = Some(2 * MB);
             },
         )
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"])
@@ -348,9 +345,9 @@ fn other_page_sizes() {
                     "default_hugepagesz=1G hugepagesz=1G hugepages=1",
                 );
                 m.file("etc/sysctl.d/hugepages.conf", "vm.nr_hugepages = 1\n");
-                m.facts.segment.as_mut().expect("a segment").bytes = GB;
-                m.facts.segment.as_mut().expect("a segment").page_bytes = Some(GB);
-                m.facts.server.shared_memory_bytes = 148 * MB;
+                m.state.segment.as_mut().expect("a segment").bytes = GB;
+                m.state.segment.as_mut().expect("a segment").page_bytes = Some(GB);
+                m.state.server.shared_memory_bytes = 148 * MB;
                 m.pool(1).total = 1;
                 *m.pool(0) = Pool {
                     total: 512,
@@ -363,10 +360,10 @@ fn other_page_sizes() {
         .says("pool_size", WARNING, "unused_pages", "512 huge pages of 2 MB (1 GB) are idle; none is needed.", &["echo 0 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"])
         .says("huge_pages", OK, "on_huge_pages", "On 1 huge page of 1 GB.", &[]),
         when("12 pages of 1 GB were set up for a segment of 9 GB", |m| {
-            m.facts.server.huge_page_size_bytes = Some(GB);
-            m.facts.server.shared_memory_bytes = 9445 * MB;
+            m.state.server.huge_page_size_bytes = Some(GB);
+            m.state.server.shared_memory_bytes = 9445 * MB;
             m.fall_back(0);
-            m.facts.segment.as_mut().expect("a segment").bytes = 9445 * MB;
+            m.state.segment.as_mut().expect("a segment").bytes = 9445 * MB;
             m.pool(1).total = 12;
             m.pool(1).free = 12;
         })
@@ -376,9 +373,9 @@ fn other_page_sizes() {
             "a pod has 2 MB pages idle while the server uses 1 GB pages",
             |m| {
                 m.ram(128 * GB);
-                m.facts.server.huge_page_size_bytes = Some(GB);
+                m.state.server.huge_page_size_bytes = Some(GB);
                 m.needs(100 * GB);
-                m.facts.segment.as_mut().expect("a segment").page_bytes = Some(GB);
+                m.state.segment.as_mut().expect("a segment").page_bytes = Some(GB);
                 m.pool(1).total = 105;
                 m.pool(1).free = 5;
                 *m.pool(0) = Pool {
@@ -469,25 +466,25 @@ fn idle_pages() {
         .how_to_set(1024, &[]),
         when("idle pages could be for hidden servers", |m| {
             m.more(1000);
-            m.env.visibility = host::server::visibility::Visibility::Hidden;
+            m.facts.visibility = host::server::visibility::Visibility::Hidden;
         })
         .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: processes of other users are not visible.", &[]),
         when("idle pages could be for servers in other containers", |m| {
             m.more(1000);
-            m.env.visibility = host::server::visibility::Visibility::Namespace;
+            m.facts.visibility = host::server::visibility::Visibility::Namespace;
         })
         .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: servers in other containers are not visible from here.", &[]),
         when("idle pages could be for settings that are refused", |m| {
             m.more(1000);
-            m.env.files = Files::Refused("invalid value".to_owned());
+            m.state.files = Files::Refused("invalid value".to_owned());
         })
         .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Pending settings could need them (invalid value).", &[]),
         when(
             "hidden pending settings could need idle pages",
             |m| {
                 m.more(1511);
-                m.env.has_pending_restart = true;
-                m.env.files = Files::Unknown("for superusers".to_owned());
+                m.state.has_pending_restart = true;
+                m.state.files = Files::Unknown("for superusers".to_owned());
             },
         )
         .status(UNKNOWN, "unknown", "1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers). Settings are pending a restart, and the pages that they need are unknown.", &[])
@@ -517,7 +514,7 @@ fn idle_pages() {
         when("surplus pages are in the pool", |m| m.pool(0).surplus = 100).says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
         when("the size of RAM is unknown", |m| {
             m.more(10_000);
-            m.facts.meminfo.as_mut().expect("meminfo").total_bytes = None;
+            m.state.meminfo.as_mut().expect("meminfo").total_bytes = None;
         })
         .says("pool_size", UNKNOWN, "unknown", "Cannot judge pool_size: /proc/meminfo has no MemTotal.", &[]),
         when("a boot file requests a pool that is shrunk", |m| {
@@ -540,16 +537,16 @@ fn forecasts() {
     // PostgreSQL reports 1082 MB. It has mapped 1081.25 MB, rounded up to whole pages.
     for (pages, stated) in [(541, 1082), (543, 1084)] {
         let mut scene = Scene::healthy();
-        scene.facts.server.huge_page_size_bytes = Some(1536 << 10);
-        scene.facts.segment.as_mut().expect("a segment").bytes = pages * 2 * MB;
-        scene.facts.server.shared_memory_bytes = stated * MB;
+        scene.state.server.huge_page_size_bytes = Some(1536 << 10);
+        scene.state.segment.as_mut().expect("a segment").bytes = pages * 2 * MB;
+        scene.state.server.shared_memory_bytes = stated * MB;
         let forecast = Forecast::of_target(&scene.machine()).expect("a pool");
         assert_eq!(forecast.required, Pages(pages));
     }
     // 8402592 kB, and a pool whose size was computed from VmPeak.
     let published = forecast(|m| {
         m.on_small_pages(8_402_592 << 10, 0);
-        m.facts.server.shared_memory_bytes = 8206 * MB;
+        m.state.server.shared_memory_bytes = 8206 * MB;
         *m.pool(0) = Pool {
             total: 72_457,
             free: 70_919,
@@ -562,9 +559,9 @@ fn forecasts() {
     let larger = forecast(|m| {
         let next = Server {
             shared_memory_bytes: 1076 * MB + 8192,
-            ..m.facts.server.clone()
+            ..m.state.server.clone()
         };
-        m.facts.planned = Some(next);
+        m.state.planned = Some(next);
     });
     assert_eq!(larger.required, Pages(539));
     assert_eq!(larger.recommended(), Some(Pages(539)));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use advice::{check::Remedy, diagnosis, model::machine::Machine, render, runbook};
-use host::{server::facts::SharedMemoryType, units::PageSize};
+use host::{server::state::SharedMemoryType, units::PageSize};
 
 use crate::{scene::Scene, table::*};
 
@@ -190,8 +190,8 @@ fn bash_finds_syntax_errors() {
 /// A machine that needs changes of a setting and of a pool.
 fn two_places(m: &mut Scene, host: &str, port: u16) {
     m.fall_back(0);
-    m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
-    m.env.connection.address = Some((host.into(), port));
+    m.state.server.shared_memory_type = SharedMemoryType::Sysv;
+    m.facts.connection.address = Some((host.into(), port));
 }
 
 #[test]
@@ -205,19 +205,19 @@ fn psql_lines_reach_this_server() {
             .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u postgres -- psql -X -h localhost -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("names contain blanks and quotes", |m| {
             two_places(m, "/srv/it's mine", 5432);
-            m.env.connection.user = Some("pg user".to_owned());
+            m.facts.connection.user = Some("pg user".to_owned());
         })
         .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u 'pg user' -- psql -X -h '/srv/it'\\''s mine' -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("a name cannot be quoted", |m| two_places(m, "/srv/\u{1b}[2J", 5432))
             .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("the user is not in /etc/passwd", |m| {
             two_places(m, "/run/postgresql", 5432);
-            m.env.connection.user = None;
+            m.facts.connection.user = None;
         })
         .status(WARNING, "sysv", SYSV, &["# as a superuser of PostgreSQL:", "psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "# as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("postmaster.pid could not be read", |m| {
             two_places(m, "", 0);
-            m.env.connection.address = None;
+            m.facts.connection.address = None;
         })
         .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("the server runs in a container", |m| {

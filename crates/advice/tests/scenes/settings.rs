@@ -1,5 +1,7 @@
 //! Settings: where they are changed, pending ones, muted checks and planned configurations.
 
+use std::sync::Arc;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use advice::{
@@ -9,9 +11,9 @@ use advice::{
     runbook,
 };
 use host::server::{
-    environment::Files,
-    facts::{HugePages, Server, SharedMemoryType},
+    facts::Facts,
     setting::{FileLine, Setting, SettingSource},
+    state::{Files, HugePages, Server, SharedMemoryType},
     wish::Wish,
 };
 
@@ -19,10 +21,10 @@ use crate::{scene::*, table::*};
 
 fn sysv(m: &mut Scene, source: SettingSource, allows_alter_system: bool) {
     m.fall_back(537);
-    m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
+    m.state.server.shared_memory_type = SharedMemoryType::Sysv;
     let value = "sysv".to_owned();
-    m.env.settings = BTreeMap::from([("shared_memory_type", Setting { value, source })]);
-    m.env.allows_alter_system = allows_alter_system;
+    m.facts.settings = BTreeMap::from([("shared_memory_type", Setting { value, source })]);
+    m.facts.allows_alter_system = allows_alter_system;
 }
 
 fn line() -> SettingSource {
@@ -58,7 +60,7 @@ fn places() {
             "the kernel does not have the size, and there is a pool",
             |m| {
                 m.fall_back(537);
-                m.facts.server.huge_page_size_bytes = Some(16 * MB);
+                m.state.server.huge_page_size_bytes = Some(16 * MB);
             },
         )
         .says("huge_pages", WARNING, "no_such_size", "On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["ALTER SYSTEM SET huge_page_size = 0;", "-- restart PostgreSQL (ends all sessions)"])
@@ -66,7 +68,7 @@ fn places() {
         when(
             "the kernel has no such size, and huge_pages = on is set",
             |m| {
-                m.facts.server.huge_pages = HugePages::On;
+                m.state.server.huge_pages = HugePages::On;
                 m.waits(|next| next.huge_page_size_bytes = Some(16 * MB));
             },
         )
@@ -77,14 +79,14 @@ fn places() {
             |m| {
                 m.fall_back(0);
                 m.asked(0);
-                m.facts.server.huge_page_size_bytes = Some(16 * MB);
+                m.state.server.huge_page_size_bytes = Some(16 * MB);
                 m.off();
             },
         )
         .says("huge_page_size", OK, "no_such_size", "huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &[]),
         when("the kernel has neither of the powers of two", |m| {
             m.fall_back(537);
-            m.facts.server.huge_page_size_bytes = Some(3 * MB);
+            m.state.server.huge_page_size_bytes = Some(3 * MB);
         })
         .says("huge_page_size", WARNING, "no_such_size", "huge_page_size asks for 3 MB pages; the kernel has 2 MB, 1 GB.", &["# as huge_pages"]),
     ]);
@@ -111,7 +113,7 @@ fn pending() {
         .how_to_set(2, &[])
         .runbook(&[]),
         when("the files are refused", |m| {
-            m.env.files = Files::Refused("syntax error".to_owned())
+            m.state.files = Files::Refused("syntax error".to_owned())
         })
         .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
@@ -119,8 +121,8 @@ fn pending() {
         .runbook(&["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("pending settings are hidden", |m| {
             m.fall_back(0);
-            m.env.has_pending_restart = true;
-            m.env.files = Files::Unknown("only superusers can".to_owned());
+            m.state.has_pending_restart = true;
+            m.state.files = Files::Unknown("only superusers can".to_owned());
         })
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. Settings are pending a restart, and the pages that they need are unknown.", &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
         .says("pending_settings", UNKNOWN, "unknown", "Cannot judge pending_settings: only superusers can.", &[])
@@ -191,7 +193,10 @@ fn facts_are_enough_on_huge_pages() {
         let machine = scene.machine();
         let machine = Machine {
             muted: machine.muted.clone(),
-            ..Machine::new(machine.facts, None)
+            ..Machine::new(Facts {
+                is_whole: false,
+                ..Facts::clone(&machine.facts)
+            })
         };
         assert_eq!(
             diagnosis::is_healthy_by_facts(&machine),
@@ -244,7 +249,7 @@ fn with(machine: &Machine, bytes: u64, huge_pages: HugePages) -> Server {
     Server {
         shared_memory_bytes: bytes,
         huge_pages,
-        ..machine.facts.server.clone()
+        ..machine.state.server.clone()
     }
 }
 
@@ -316,9 +321,7 @@ fn planned_settings_are_changed_where_they_come_from() {
         commands(&machine, &larger)[0],
         "# set shared_buffers = '2GB' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)"
     );
-    if let Some(env) = &mut machine.env {
-        env.allows_alter_system = false;
-    }
+    Arc::make_mut(&mut machine.facts).allows_alter_system = false;
     larger.settings[0].source = line();
     assert_eq!(
         commands(&machine, &larger)[0],
@@ -333,7 +336,7 @@ fn settings_that_are_in_the_files_are_not_changed_again() {
         names: vec!["shared_buffers".to_owned()],
         settings: Vec::new(),
         pending,
-        next: machine.facts.server.clone(),
+        next: machine.state.server.clone(),
     };
     assert!(commands(&machine, &has(Pending::Nothing)).is_empty());
     assert_eq!(
@@ -341,7 +344,7 @@ fn settings_that_are_in_the_files_are_not_changed_again() {
         ["SELECT pg_reload_conf();"]
     );
     assert_eq!(commands(&machine, &has(Pending::Restart)), [RESTART]);
-    let next = machine.facts.server.clone();
+    let next = machine.state.server.clone();
     let mut workers = plan(&[("io_workers", "5", Ok(next))]);
     workers.settings[0].pending = Pending::Reload;
     assert_eq!(
@@ -410,9 +413,9 @@ fn plan_that_is_too_large_is_a_decision() {
 fn plan_that_corrects_refused_files_is_followed() {
     let machine = machine(|m| {
         m.fall_back(537);
-        m.env.files = Files::Refused("invalid value".to_owned());
+        m.state.files = Files::Refused("invalid value".to_owned());
     });
-    let next = machine.facts.server.clone();
+    let next = machine.state.server.clone();
     let enough = plan(&[("max_connections", "100", Ok(next))]);
     assert_eq!(
         commands(&machine, &enough),

@@ -66,21 +66,21 @@ fn shared() {
         when("shmem_enabled = never", |m| m.fall_back(537)).says("thp_shared", OK, "thp_on_request", "Shared memory gets no transparent huge pages without a request (shmem_enabled = never).", &[]),
         when("shmem_enabled = always", |m| {
             mode(m, ALWAYS);
-            m.env.segment_thp_bytes = Some(Ok(10 * MB));
+            m.state.segment_thp_bytes = Some(Ok(10 * MB));
         })
         .says("thp_shared", WARNING, "transparent", "Shared memory gets transparent huge pages without a request (shmem_enabled = always), if the kernel finds free blocks. One process has 10 MB of the segment on them.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"]),
         when("nothing of the segment is on transparent huge pages", |m| {
             mode(m, ALWAYS);
-            m.env.segment_thp_bytes = Some(Ok(0));
-            m.env.is_segment_aligned = Some(false);
+            m.state.segment_thp_bytes = Some(Ok(0));
+            m.facts.is_segment_aligned = Some(false);
         })
         .says("thp_shared", WARNING, "transparent", "Shared memory gets transparent huge pages without a request (shmem_enabled = always), if the kernel finds free blocks. One process has 0 bytes of the segment on them. The segment is not aligned to them.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"]),
         when("the pages of the segment cannot be read", |m| {
             mode(m, ALWAYS);
-            m.env.segment_thp_bytes = Some(Err(denied("/proc/1/smaps")));
+            m.state.segment_thp_bytes = Some(Err(denied("/proc/1/smaps")));
         })
         .says("thp_shared", WARNING, "transparent", "Shared memory gets transparent huge pages without a request (shmem_enabled = always), if the kernel finds free blocks. The part of the segment on them is unknown (/proc/1/smaps cannot be read (permission denied)).", &["# as huge_pages"]),
         when("shmem_enabled = always, and the pool is short", |m| {

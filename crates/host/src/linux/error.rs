@@ -13,6 +13,9 @@ pub struct Absent {
     pub why: Absence,
 }
 
+/// A fact, or why it is unknown.
+pub type Fact<T> = Result<T, Absent>;
+
 impl Absent {
     /// A source that was not read on purpose.
     pub fn not_looked_at() -> Self {

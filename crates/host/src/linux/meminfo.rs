@@ -1,7 +1,7 @@
 //! `/proc/meminfo` (fs/proc/meminfo.c; Documentation/filesystems/proc.rst).
 
 use crate::linux::{
-    error::ReadError,
+    error::{Fact, ReadError, fact},
     pages::pages_required,
     root::Root,
     text::{is_below_zero, lines, parse_counter, parse_kilobytes, split_once},
@@ -19,15 +19,19 @@ pub struct Meminfo {
 }
 
 /// Reads the file.
-pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
-    root.parse(PATH, "a number of kB was expected", parse)
-}
-
-/// Reads the default huge page size and [`Usage`] at once.
-pub fn read_with_usage(root: &Root) -> Result<(Option<u64>, Usage), ReadError> {
-    let bytes = root.read_record(PATH)?;
-    let page_bytes = parse(&bytes).ok().and_then(|m| m.default_huge_page_bytes);
-    Ok((page_bytes, Usage::of(&parse_lines(&bytes))))
+///
+/// Errors: only out of memory.
+pub fn read(root: &Root) -> Result<(Fact<Meminfo>, Fact<Usage>), ReadError> {
+    let bytes = match fact(root.read_record(PATH))? {
+        Ok(bytes) => bytes,
+        Err(absent) => return Ok((Err(absent.clone()), Err(absent))),
+    };
+    let meminfo = parse(&bytes).map_err(|line| ReadError::Malformed {
+        path: root.path(PATH),
+        line,
+        problem: "a number of kB was expected",
+    });
+    Ok((fact(meminfo)?, Ok(Usage::of(&parse_lines(&bytes)))))
 }
 
 /// Lines with other names are ignored.

@@ -1,108 +1,31 @@
-//! The facts about one server and its machine on which all advice is based.
+//! The facts about one server and its machine on which all advice is based. Read once, and never
+//! changed: steps change a copy of the [`State`].
 
-use crate::{
-    linux::{
-        boot::Kernel,
-        cgroup::{self, Hugetlb},
-        error::{Absence, Absent, ReadError, fact},
-        hugepages::{self, Pool},
-        meminfo::{self, Meminfo},
-        numa::{
-            node::{self, Node},
-            nodes,
-        },
-        pages,
-        process::{
-            Process, numa_maps,
-            segment::{self, Segment},
-            status,
-        },
-        root::Root,
+use std::{collections::BTreeMap, path::PathBuf};
+
+use crate::linux::{
+    buddyinfo::{self, FreeBlocks},
+    cgroup::{self, memory, memory_events},
+    container,
+    error::{Absent, Fact, ReadError, fact},
+    hugepages, meminfo,
+    numa::node::Node,
+    process::{
+        Process, oom_score,
+        segment::{self, Segment},
     },
-    units::PageSize,
+    root::Root,
+    sysctl, transparent_hugepage,
+    vmstat::{self, Vmstat},
 };
-use serde::{Deserialize, Serialize};
-
-/// The setting `huge_pages`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HugePages {
-    /// Do not use huge pages.
-    Off,
-    /// Use huge pages, or fail to start.
-    On,
-    /// Use huge pages, or fall back to small pages without a message.
-    Try,
-}
-
-impl HugePages {
-    /// Returns the value of the setting.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::On => "on",
-            Self::Try => "try",
-        }
-    }
-}
-
-/// The setting `shared_memory_type`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SharedMemoryType {
-    /// Anonymous shared memory, the only type that can use huge pages.
-    Mmap,
-    /// System V shared memory.
-    Sysv,
-}
-
-impl SharedMemoryType {
-    /// Returns the value of the setting.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mmap => "mmap",
-            Self::Sysv => "sysv",
-        }
-    }
-}
-
-/// Settings of the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
-    /// `huge_pages`.
-    pub huge_pages: HugePages,
-    /// `shared_memory_type`.
-    pub shared_memory_type: SharedMemoryType,
-    /// `huge_page_size`; `None`: the kernel's default.
-    pub huge_page_size_bytes: Option<u64>,
-    /// `shared_memory_size`, which PostgreSQL rounds up to whole MB. Exact in a plan.
-    pub shared_memory_bytes: u64,
-}
-
-impl Server {
-    /// True if a start with these settings requests huge pages.
-    pub fn asks_for_huge_pages(&self) -> bool {
-        self.huge_pages != HugePages::Off && self.shared_memory_type == SharedMemoryType::Mmap
-    }
-
-    /// Huge pages of that size that a start with these settings maps. PostgreSQL rounds the segment
-    /// up to the requested size, and the kernel rounds it up to its own page size
-    /// (port/sysv_shmem.c `CreateAnonymousSegment`).
-    pub fn pages(&self, page_bytes: u64) -> u64 {
-        let needed = self.shared_memory_bytes;
-        let told = self.huge_page_size_bytes.filter(|&told| told < page_bytes);
-        let rounded = told.and_then(|told| needed.checked_next_multiple_of(told));
-        pages::pages_required(rounded.unwrap_or(needed), page_bytes)
-    }
-}
-
-/// Bytes of the main shared memory segment, from `shared_memory_size_in_huge_pages` with
-/// `huge_page_size = 4kB`.
-///
-/// The size is a multiple of 8 kB (storage/ipc/ipci.c `CalculateShmemSize`). The number of pages is
-/// exact or, as in PostgreSQL 15, one too large, so rounding it down to an even number is correct
-/// in both cases.
-pub fn bytes_of_small_pages(pages: u64) -> u64 {
-    (pages & !1) << 12
-}
+use crate::server::{
+    connection::Connection,
+    instances::Instance,
+    rights,
+    setting::Setting,
+    state::{AllowedNodes, Server, State},
+    visibility::Visibility,
+};
 
 /// Identifies the server and its main segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,30 +34,6 @@ pub struct Subject {
     pub postmaster: Option<u32>,
     /// An address inside the main segment, the same in every process of the server.
     pub address: u64,
-}
-
-/// Facts about one server and its machine. Unknown facts are [`Absent`], never a default.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
-    /// Settings of the running server.
-    pub server: Server,
-    /// Settings of the next start, with the exact size of its segment if a plan has computed it.
-    /// `None`: as now.
-    pub planned: Option<Server>,
-    /// Size of a small page: 4 kB, or up to 64 kB on arm64.
-    pub base_page_bytes: u64,
-    /// The main shared memory segment.
-    pub segment: Result<Segment, Absent>,
-    /// RAM and default huge page size.
-    pub meminfo: Result<Meminfo, Absent>,
-    /// The kernel's pools.
-    pub pools: Result<Vec<Pool>, Absent>,
-    /// Limits of the server's cgroups.
-    pub hugetlb: Result<Hugetlb, Absent>,
-    /// Limits in the server's environment with invalid values.
-    pub misread_limits: Vec<MisreadLimit>,
-    /// The NUMA nodes that the server is allowed to use.
-    pub allowed_nodes: AllowedNodes,
 }
 
 /// An environment variable for a limit on huge pages whose value is not a number of bytes.
@@ -148,102 +47,90 @@ pub struct MisreadLimit {
     pub value: String,
 }
 
-/// The NUMA nodes that a server is allowed to use: those of its cgroup (`cpuset.mems`) and of its
-/// memory policy (`numactl --membind`).
-///
-/// The kernel refuses a mapping on huge pages if these nodes have too few, even if the whole pool
-/// has enough (mm/hugetlb.c `hugetlb_acct_memory`, `allowed_mems_nr`).
+/// Facts about one server and its machine. Unknown facts are [`Absent`] or `None`, never a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AllowedNodes {
-    /// All nodes with memory, or the kernel has no NUMA support.
-    All,
-    /// Some of the nodes with memory.
-    Only(Vec<Node>),
-    /// Not reported.
-    Unknown(Absent),
-}
-
-impl AllowedNodes {
-    /// True if the server is allowed to use this node. `None`: unknown.
-    pub fn allows(&self, number: u32) -> Option<bool> {
-        match self {
-            Self::All => Some(true),
-            Self::Only(nodes) => Some(nodes.iter().any(|node| node.number == number)),
-            Self::Unknown(_) => None,
-        }
-    }
-
-    /// Reads the counters of nodes only if the server is restricted to some nodes, because most
-    /// servers are not.
-    fn read(root: &Root, process: Result<&Process, &Absent>) -> Result<Self, ReadError> {
-        let with_memory = match fact(nodes::with_memory(root))? {
-            Ok(list) if list.count() < 2 => return Ok(Self::All),
-            Ok(list) => list,
-            Err(absent) => {
-                // The kernel has no NUMA support, or does not report nodes.
-                return Ok(match fact(nodes::read(root))? {
-                    Ok(nodes) if nodes.len() < 2 => Self::All,
-                    Err(nodes) if nodes.why == Absence::Missing => Self::All,
-                    Ok(_) | Err(_) => Self::Unknown(absent),
-                });
-            }
-        };
-        let restrictions = through(process, |process| {
-            let by_group = status::read_allowed_nodes(process, &mut Vec::new())?;
-            Ok([by_group, numa_maps::bound_nodes(process)?])
-        })?;
-        let allowed = match restrictions {
-            Ok(lists) => lists
-                .iter()
-                .flatten()
-                .fold(with_memory.clone(), |allowed, list| {
-                    allowed.intersection(list)
-                }),
-            Err(absent) => return Ok(Self::Unknown(absent)),
-        };
-        if allowed.covers(&with_memory) {
-            return Ok(Self::All);
-        }
-        let nodes = node::read_among(root, |number| allowed.contains(number), || ());
-        Ok(match fact(nodes)? {
-            Ok(nodes) => Self::Only(nodes),
-            Err(absent) => Self::Unknown(absent),
-        })
-    }
-}
-
-/// The pages that back the main segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backing {
-    /// Pages of a hugetlb pool.
-    HugePages(PageSize),
-    /// Base pages, transparent huge pages included.
-    SmallPages,
-    /// Unknown.
-    Unknown,
-}
-
-impl Backing {
-    /// True for huge pages. `None`: unknown.
-    pub fn is_huge(self) -> Option<bool> {
-        match self {
-            Self::HugePages(_) => Some(true),
-            Self::SmallPages => Some(false),
-            Self::Unknown => None,
-        }
-    }
-
-    /// The size of the huge pages. `None`: not huge, or unknown.
-    pub fn huge_page(self) -> Option<PageSize> {
-        match self {
-            Self::HugePages(size) => Some(size),
-            Self::SmallPages | Self::Unknown => None,
-        }
-    }
+pub struct Facts {
+    /// What steps can change, as it was read.
+    pub state: State,
+    /// Whether more was read than [`Facts::read`] reads: what all checks need.
+    pub is_whole: bool,
+    /// Limits in the server's environment with invalid values.
+    pub misread_limits: Vec<MisreadLimit>,
+    /// The NUMA nodes that the server is allowed to use.
+    pub allowed_nodes: AllowedNodes,
+    /// Release and machine (`uname -rm`). Empty: not read.
+    pub kernel: String,
+    /// Counters of the kernel's memory management.
+    pub vmstat: Fact<Vmstat>,
+    /// Free memory by block size.
+    pub free_blocks: Fact<FreeBlocks>,
+    /// The NUMA nodes, with their part of the pools.
+    pub nodes: Fact<Vec<Node>>,
+    /// Whether the main segment starts at a multiple of the size of transparent huge pages
+    /// (`hpage_pmd_size`). If it does not, the kernel cannot map it with them. `None`: unknown.
+    pub is_segment_aligned: Option<bool>,
+    /// Whether processes started like the postmaster can get a lower `oom_score_adj` than it has:
+    /// its bounding set has `CAP_SYS_RESOURCE`, and it is in the initial user namespace. `None`:
+    /// unknown. Any process can raise its own value.
+    pub can_lower_oom_score: Option<bool>,
+    /// The nearest cgroup of the postmaster, own or ancestor, with `memory.oom.group` = 1. If the
+    /// OOM killer acts for this cgroup or one above it, it kills every process in it, except those
+    /// with `oom_score_adj` = -1000.
+    pub memory_oom_group: Option<PathBuf>,
+    /// Processes that the OOM killer has killed in the postmaster's cgroup since the cgroup exists
+    /// (`oom_kill` in v1 `memory.oom_control`, v2 `memory.events`). `None`: not reported.
+    pub cgroup_oom_kills: Option<u64>,
+    /// Whether this server runs in a container: its PID or cgroup namespace is not the initial one,
+    /// or its root directory is not that of process 1. `None`: unknown.
+    pub is_container: Option<bool>,
+    /// Whether systemd manages services here (`/run/systemd/system`). `None`: unknown.
+    pub has_systemd: Option<bool>,
+    /// The user and address with which a program on this host connects to the server.
+    pub connection: Connection,
+    /// Other servers on this host, as far as they are visible.
+    pub other_servers: Fact<Vec<Instance>>,
+    /// Which processes of the host are visible.
+    pub visibility: Visibility,
+    /// `max_connections`.
+    pub max_connections: u64,
+    /// `shared_buffers`, in bytes.
+    pub shared_buffers_bytes: u64,
+    /// The settings that affect the main segment and its pages, by name.
+    pub settings: BTreeMap<&'static str, Setting>,
+    /// Whether `ALTER SYSTEM` is allowed. PostgreSQL 17 can forbid it.
+    pub allows_alter_system: bool,
 }
 
 impl Facts {
-    /// Reads all facts, with the page size of the running kernel.
+    /// Of this state, when nothing else has been read.
+    pub fn unread(state: State) -> Self {
+        Self {
+            state,
+            is_whole: false,
+            misread_limits: Vec::new(),
+            allowed_nodes: AllowedNodes::All,
+            kernel: String::new(),
+            vmstat: Err(Absent::not_looked_at()),
+            free_blocks: Err(Absent::not_looked_at()),
+            nodes: Err(Absent::not_looked_at()),
+            is_segment_aligned: None,
+            can_lower_oom_score: None,
+            memory_oom_group: None,
+            cgroup_oom_kills: None,
+            is_container: None,
+            has_systemd: None,
+            connection: Connection::default(),
+            other_servers: Err(Absent::not_looked_at()),
+            visibility: Visibility::Hidden,
+            max_connections: 0,
+            shared_buffers_bytes: 0,
+            settings: BTreeMap::new(),
+            allows_alter_system: false,
+        }
+    }
+
+    /// Reads a few files, enough for `hugeinfo_status` of a healthy server, with the page size of the
+    /// running kernel.
     ///
     /// Errors: only out of memory. Facts that cannot be read or parsed are absent.
     pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
@@ -264,119 +151,78 @@ impl Facts {
             // The limits of cgroups are known even if a counter of a pool is not.
             Err(_) => fact(hugepages::page_sizes(root))?.unwrap_or_default(),
         };
-        Ok(Self {
-            server,
-            planned: None,
-            misread_limits: Vec::new(),
-            base_page_bytes: pages::base_page_bytes(),
+        let (meminfo, usage) = meminfo::read(root)?;
+        let state = State {
             segment,
-            meminfo: fact(meminfo::read(root))?,
-            allowed_nodes: AllowedNodes::read(root, process)?,
+            meminfo,
+            usage,
             hugetlb: through(process, |process| cgroup::read(root, process, &page_sizes))?,
             pools,
+            ..State::unread(server)
+        };
+        Ok(Self {
+            allowed_nodes: AllowedNodes::read(root, process)?,
+            ..Self::unread(state)
         })
     }
 
-    /// What the reader of the boot configuration has to know about the kernel.
-    pub fn kernel(&self) -> Kernel {
-        let sizes = |pools: &Vec<Pool>| pools.iter().map(|pool| pool.page_bytes).collect();
-        Kernel {
-            sizes: self.pools.as_ref().ok().map(sizes),
-            default_bytes: self.huge_page_of_setting(None),
-        }
-    }
-
-    /// Size of the pages that back the segment, huge or not.
-    pub fn page_bytes(&self) -> Option<u64> {
-        self.segment.as_ref().ok()?.page_bytes
-    }
-
-    /// The pages that back the segment.
-    pub fn backing(&self) -> Backing {
-        match self.page_bytes() {
-            Some(bytes) if bytes > self.base_page_bytes => Backing::HugePages(PageSize(bytes)),
-            Some(_) => Backing::SmallPages,
-            None => Backing::Unknown,
-        }
-    }
-
-    /// Settings that the next start will use.
-    pub fn next_start(&self) -> &Server {
-        self.planned.as_ref().unwrap_or(&self.server)
-    }
-
-    /// Size of the huge pages that the next start requests (port/sysv_shmem.c `GetHugePageSize`).
-    /// `None`: neither the setting nor the kernel has a size.
-    ///
-    /// PostgreSQL passes the logarithm of the setting, rounded up: 1536 kB requests 2 MB pages.
-    pub fn huge_page_asked_for(&self) -> Option<u64> {
-        self.huge_page_of(self.next_start())
-    }
-
-    /// Like [`Self::huge_page_asked_for`], for a start with these settings.
-    pub fn huge_page_of(&self, server: &Server) -> Option<u64> {
-        self.huge_page_of_setting(server.huge_page_size_bytes)
-    }
-
-    /// Like [`Self::huge_page_asked_for`], for this value of `huge_page_size`. `None`: 0.
-    pub fn huge_page_of_setting(&self, setting: Option<u64>) -> Option<u64> {
-        let Some(setting) = setting else {
-            return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
+    /// Adds the facts about the process of a postmaster and its cgroups, and those about the host
+    /// that only some checks need.
+    pub fn with_postmaster(
+        self,
+        root: &Root,
+        postmaster: Result<&Process, &Absent>,
+    ) -> Result<Self, ReadError> {
+        let mut buffer = Vec::new();
+        let can_lower_oom_score = match postmaster {
+            Ok(postmaster) => rights::can_lower_oom_score(postmaster, &mut buffer)?,
+            Err(_) => None,
         };
-        let rounded_up = setting.checked_next_power_of_two()?;
-        let is_there = self
-            .pools
-            .iter()
-            .flatten()
-            .any(|pool| pool.page_bytes == rounded_up);
-        Some(if is_there { rounded_up } else { setting })
-    }
-
-    /// True if the next start requests huge pages.
-    pub fn asks_for_huge_pages(&self) -> bool {
-        self.next_start().asks_for_huge_pages()
-    }
-
-    /// True if a start with these settings maps as many pages of the same kind as the server has
-    /// now. If the kernel does not report the size of the segment, compares PostgreSQL's figure in
-    /// whole MB, rounded up.
-    pub fn is_as_now(&self, next: &Server) -> bool {
-        let now = &self.server;
-        let is_of_same_size = match &self.segment {
-            Ok(Segment {
-                bytes,
-                page_bytes: Some(page),
-                ..
-            }) => next.pages(*page) == bytes.div_ceil(*page),
-            _ => next.shared_memory_bytes.div_ceil(1 << 20) == now.shared_memory_bytes >> 20,
+        let oom_killer = through(postmaster, |postmaster| {
+            memory_events::oom_killer(root, postmaster)
+        })?
+        .unwrap_or_default();
+        let state = State {
+            oom_score_adj: through(postmaster, |postmaster| {
+                oom_score::score_adj(postmaster, &mut buffer)
+            })?,
+            memory_limits: through(postmaster, |postmaster| memory::read(root, postmaster))?,
+            ..self.state
         };
-        let has_same_settings = Server {
-            shared_memory_bytes: now.shared_memory_bytes,
-            ..next.clone()
-        } == *now;
-        is_of_same_size && has_same_settings
+        let facts = Self {
+            can_lower_oom_score,
+            memory_oom_group: oom_killer.group,
+            cgroup_oom_kills: oom_killer.kills,
+            connection: match postmaster {
+                Ok(postmaster) => Connection::read(root, postmaster, &mut buffer)?,
+                Err(_) => Connection::default(),
+            },
+            state,
+            ..self
+        };
+        facts.with_host(root)
     }
 
-    /// The pool from which the next start requests pages.
-    pub fn target_pool(&self) -> Option<&Pool> {
-        let page_bytes = self.huge_page_asked_for()?;
-        self.pools
-            .as_ref()
-            .ok()?
-            .iter()
-            .find(|pool| pool.page_bytes == page_bytes)
-    }
-
-    /// Bytes of the main segment at the next start. Exact with a plan. Otherwise an upper bound,
-    /// because the mapping is rounded up to whole pages and PostgreSQL's own figure to whole MB.
-    pub fn needed_bytes(&self) -> u64 {
-        if let Some(planned) = &self.planned {
-            return planned.shared_memory_bytes;
-        }
-        let stated = self.server.shared_memory_bytes;
-        self.segment
-            .as_ref()
-            .map_or(stated, |segment| segment.bytes.min(stated))
+    /// Adds the facts about the host that only some checks need.
+    pub fn with_host(self, root: &Root) -> Result<Self, ReadError> {
+        let name = rustix::system::uname();
+        let (release, machine) = (name.release(), name.machine());
+        Ok(Self {
+            kernel: format!(
+                "{} {}",
+                release.to_string_lossy(),
+                machine.to_string_lossy()
+            ),
+            vmstat: fact(vmstat::read(root))?,
+            free_blocks: fact(buddyinfo::read(root))?,
+            has_systemd: container::has_systemd(root)?,
+            state: State {
+                vm: sysctl::read(root)?,
+                thp: fact(transparent_hugepage::read(root))?,
+                ..self.state
+            },
+            ..self
+        })
     }
 }
 

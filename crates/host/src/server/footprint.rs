@@ -2,7 +2,10 @@
 
 use crate::linux::process::status::Memory;
 
-use crate::server::facts::{Backing, Facts, SharedMemoryType};
+use crate::server::{
+    state::State,
+    state::{Backing, SharedMemoryType},
+};
 
 /// Bytes of RAM or swap. The parts do not overlap. `None`: not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,7 +46,7 @@ pub struct Shared {
 
 impl Footprint {
     /// Sums over the processes of a server. A zombie has no memory.
-    pub fn new(facts: &Facts, processes: &[Memory], shared: &Shared) -> Self {
+    pub fn new(state: &State, processes: &[Memory], shared: &Shared) -> Self {
         let living = || processes.iter().filter(|one| one.virtual_size.is_some());
         let sum = |figure: fn(&Memory) -> Option<u64>| {
             living().next()?;
@@ -51,8 +54,8 @@ impl Footprint {
                 .map(figure)
                 .try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)))
         };
-        let is_system_v = facts.server.shared_memory_type == SharedMemoryType::Sysv;
-        let segment = facts.segment.as_ref().ok().map(|segment| segment.bytes);
+        let is_system_v = state.server.shared_memory_type == SharedMemoryType::Sysv;
+        let segment = state.segment.as_ref().ok().map(|segment| segment.bytes);
         let guard = shared.system_v.filter(|_| !is_system_v);
         let other_shared = match (is_system_v, guard) {
             (false, None) => None,
@@ -61,7 +64,7 @@ impl Footprint {
                 .map(|bytes| bytes.saturating_add(guard.map_or(0, |(resident, _)| resident))),
         };
         let counted = shared.system_v.filter(|_| is_system_v);
-        let segment_backed = match (facts.backing(), counted) {
+        let segment_backed = match (state.backing(), counted) {
             (Backing::HugePages(_), _) => segment,
             (Backing::Unknown, _) => None,
             (Backing::SmallPages, Some((resident, _))) => Some(resident),

@@ -16,7 +16,7 @@ use crate::linux::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::server::facts::Facts;
+use crate::server::state::State;
 
 /// A holder of huge pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,17 +122,17 @@ pub fn huge_mappings(
 /// ends meanwhile is left out.
 pub fn read(
     root: &Root,
-    facts: &Facts,
+    state: &State,
     own: &HashSet<u32>,
     mappings: &HashMap<u32, Vec<HugeMapping>>,
     mut check_for_interrupts: impl FnMut(),
 ) -> Result<Vec<Holder>, ReadError> {
-    let pools = facts.pools.as_deref().unwrap_or_default();
+    let pools = state.pools.as_deref().unwrap_or_default();
     let mut buffer = Vec::with_capacity(4096);
     let mut holders = Vec::new();
     let mut explained = Explained::default();
-    let own_page = facts.backing().huge_page().map(|size| size.0);
-    if let (Some(page_bytes), Ok(segment)) = (own_page, &facts.segment) {
+    let own_page = state.backing().huge_page().map(|size| size.0);
+    if let (Some(page_bytes), Ok(segment)) = (own_page, &state.segment) {
         explained.add(page_bytes, segment.bytes);
     }
     for pid in Process::numbers(root)? {

@@ -22,9 +22,9 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::server::{
-    facts::{HugePages, SharedMemoryType},
     postmaster_arguments::{directory_argument, looks_like_server},
     postmaster_pid,
+    state::{HugePages, SharedMemoryType},
     wish::{self, Wish},
 };
 

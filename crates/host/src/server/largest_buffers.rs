@@ -2,7 +2,7 @@
 
 use crate::units::{Bytes, PageSize, Pages};
 
-use crate::server::facts::Server;
+use crate::server::state::Server;
 
 /// PostgreSQL's minimum of `shared_buffers`, in blocks.
 const LEAST_BLOCKS: u64 = 16;
@@ -142,7 +142,7 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
-    use crate::server::facts::{HugePages, SharedMemoryType};
+    use crate::server::state::{HugePages, SharedMemoryType};
 
     /// About the size that PostgreSQL computes: buffers with their descriptors, a hash table that
     /// doubles, WAL buffers up to 16 MB, and everything else.

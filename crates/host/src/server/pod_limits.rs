@@ -24,10 +24,10 @@ impl Facts {
     /// ignored.
     #[must_use]
     pub fn with_pod_limits(mut self, environment: impl Fn(&str) -> Option<OsString>) -> Self {
-        let Ok(hugetlb) = &mut self.hugetlb else {
+        let Ok(hugetlb) = &mut self.state.hugetlb else {
             return self;
         };
-        for pool in self.pools.iter().flatten() {
+        for pool in self.state.pools.iter().flatten() {
             let page_bytes = pool.page_bytes;
             let variable = variable(page_bytes);
             let Some(value) = environment(&variable).filter(|value| !value.is_empty()) else {

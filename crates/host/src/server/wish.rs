@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::{
     change_time,
-    facts::HugePages,
     postmaster_arguments::{arguments, directory_argument, settings},
+    state::HugePages,
 };
 
 /// The huge pages that another server requests at its next start.

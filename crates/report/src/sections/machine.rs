@@ -22,8 +22,7 @@ use crate::{
 
 /// Memory of each node. Nothing if there is one.
 pub(crate) fn nodes(context: &Context<'_>) -> Markup {
-    let env = context.subject.machine.env.as_ref();
-    let Some(Ok(nodes)) = env.map(|env| &env.nodes) else {
+    let Ok(nodes) = &context.subject.machine.facts.nodes else {
         return html! {};
     };
     if nodes.len() < 2 {
@@ -62,12 +61,8 @@ fn node_row(context: &Context<'_>, node: &Node, largest: u64) -> Vec<Markup> {
         let total = pool.counters?.total;
         Some(total.saturating_mul(pool.page_bytes))
     });
-    let by_node = machine
-        .env
-        .as_ref()
-        .and_then(|env| env.segment_nodes.as_ref());
-    let segment = by_node
-        .zip(machine.facts.page_bytes())
+    let segment = (machine.state.segment_nodes.as_ref())
+        .zip(machine.state.page_bytes())
         .map(|(pages, bytes)| {
             let pages = pages.get(&node.number).copied().unwrap_or(0);
             pages.saturating_mul(bytes)
@@ -94,15 +89,13 @@ fn node_row(context: &Context<'_>, node: &Node, largest: u64) -> Vec<Markup> {
 }
 
 pub(crate) fn other_servers(context: &Context<'_>) -> Markup {
-    let Some(env) = &context.subject.machine.env else {
-        return html! {};
-    };
-    let hidden = match env.visibility {
+    let facts = &context.subject.machine.facts;
+    let hidden = match facts.visibility {
         Visibility::Host => None,
         Visibility::Namespace => Some("Only processes of this container are visible."),
         Visibility::Hidden => Some("Processes of other users are hidden."),
     };
-    let servers = env.other_servers.as_deref();
+    let servers = facts.other_servers.as_deref();
     let hint = match servers {
         Ok(servers) => format!("{} visible", count(servers.len(), "server", "servers")),
         Err(_) => "could not be read".to_owned(),

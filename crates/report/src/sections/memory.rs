@@ -3,7 +3,7 @@
 use advice::model::{demand::PoolTarget, forecast::Forecast, machine::Machine, memory};
 use host::{
     linux::{hugepages::Pool, meminfo::Usage},
-    server::{facts::Backing, footprint::Footprint},
+    server::{footprint::Footprint, state::Backing},
     units::{Bytes, PageSize, Pages, capitalized, huge_pages},
 };
 use maud::{Markup, html};
@@ -16,10 +16,9 @@ use crate::{
 };
 
 pub(crate) fn ram(context: &Context<'_>) -> Markup {
-    let env = context.subject.machine.env.as_ref();
-    let usage = env.map(|env| &env.host.usage);
+    let usage = context.subject.machine.state.usage.as_ref();
     let content = match usage {
-        Some(Ok(usage)) => match parts_of_ram(context, usage) {
+        Ok(usage) => match parts_of_ram(context, usage) {
             Some(parts) => stacked("Memory of the host by use", &parts),
             None => note(&format!(
                 "/proc/meminfo shows the memory of a container ({}), but the pools are those of \
@@ -27,9 +26,9 @@ pub(crate) fn ram(context: &Context<'_>) -> Markup {
                 size(usage.total)
             )),
         },
-        Some(Err(_)) | None => note("/proc/meminfo could not be read."),
+        Err(_) => note("/proc/meminfo could not be read."),
     };
-    let total = usage.and_then(|usage| usage.as_ref().ok()?.total);
+    let total = usage.ok().and_then(|usage| usage.total);
     let heading = match total {
         Some(total) => format!("Memory of the host: {}", Bytes(total)),
         None => "Memory of the host".to_owned(),

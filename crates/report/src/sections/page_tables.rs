@@ -25,7 +25,7 @@ impl<'a> Pair<'a> {
         Some(Self {
             small,
             huge,
-            max_connections: machine.env.as_ref()?.max_connections,
+            max_connections: machine.facts.max_connections,
         })
     }
 

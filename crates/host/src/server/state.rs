@@ -1,0 +1,447 @@
+//! The state of one server and its machine: what steps can change.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    linux::{
+        boot::{Kernel, NextBoot},
+        cgroup::{Hugetlb, memory::MemoryLimit},
+        error::{Absence, Absent, Fact, ReadError, fact},
+        hugepages::Pool,
+        meminfo::{Meminfo, Usage},
+        numa::{
+            node::{self, Node},
+            nodes,
+        },
+        pages,
+        process::{
+            Process, numa_maps,
+            segment::Segment,
+            stat::Stat,
+            status::{self, Memory},
+        },
+        root::Root,
+        sysctl::Vm,
+        transparent_hugepage::Modes,
+    },
+    server::facts::through,
+    units::PageSize,
+};
+use serde::{Deserialize, Serialize};
+
+/// The setting `huge_pages`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HugePages {
+    /// Do not use huge pages.
+    Off,
+    /// Use huge pages, or fail to start.
+    On,
+    /// Use huge pages, or fall back to small pages without a message.
+    Try,
+}
+
+impl HugePages {
+    /// Returns the value of the setting.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Try => "try",
+        }
+    }
+}
+
+/// The setting `shared_memory_type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SharedMemoryType {
+    /// Anonymous shared memory, the only type that can use huge pages.
+    Mmap,
+    /// System V shared memory.
+    Sysv,
+}
+
+impl SharedMemoryType {
+    /// Returns the value of the setting.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mmap => "mmap",
+            Self::Sysv => "sysv",
+        }
+    }
+}
+
+/// Settings of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// `huge_pages`.
+    pub huge_pages: HugePages,
+    /// `shared_memory_type`.
+    pub shared_memory_type: SharedMemoryType,
+    /// `huge_page_size`; `None`: the kernel's default.
+    pub huge_page_size_bytes: Option<u64>,
+    /// `shared_memory_size`, which PostgreSQL rounds up to whole MB. Exact in a plan.
+    pub shared_memory_bytes: u64,
+}
+
+impl Server {
+    /// True if a start with these settings requests huge pages.
+    pub fn asks_for_huge_pages(&self) -> bool {
+        self.huge_pages != HugePages::Off && self.shared_memory_type == SharedMemoryType::Mmap
+    }
+
+    /// Huge pages of that size that a start with these settings maps. PostgreSQL rounds the segment
+    /// up to the requested size, and the kernel rounds it up to its own page size
+    /// (port/sysv_shmem.c `CreateAnonymousSegment`).
+    pub fn pages(&self, page_bytes: u64) -> u64 {
+        let needed = self.shared_memory_bytes;
+        let told = self.huge_page_size_bytes.filter(|&told| told < page_bytes);
+        let rounded = told.and_then(|told| needed.checked_next_multiple_of(told));
+        pages::pages_required(rounded.unwrap_or(needed), page_bytes)
+    }
+}
+
+/// Bytes of the main shared memory segment, from `shared_memory_size_in_huge_pages` with
+/// `huge_page_size = 4kB`.
+///
+/// The size is a multiple of 8 kB (storage/ipc/ipci.c `CalculateShmemSize`). The number of pages is
+/// exact or, as in PostgreSQL 15, one too large, so rounding it down to an even number is correct
+/// in both cases.
+pub fn bytes_of_small_pages(pages: u64) -> u64 {
+    (pages & !1) << 12
+}
+
+/// What steps can change: the settings and the memory of the server, the pools with their limits, and
+/// the configuration files. Unknown is [`Absent`] or `None`, never a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// Settings of the running server.
+    pub server: Server,
+    /// Settings of the next start, with the exact size of its segment if a plan has computed it.
+    /// `None`: as now.
+    pub planned: Option<Server>,
+    /// The effect of the configuration files on the next start.
+    pub files: Files,
+    /// Whether a setting for the main segment or its pages is pending a restart, as of the last
+    /// reload.
+    pub has_pending_restart: bool,
+    /// Names of the settings in the files that are pending a restart, if they were read.
+    pub pending_settings: Vec<String>,
+    /// Size of a small page: 4 kB, or up to 64 kB on arm64.
+    pub base_page_bytes: u64,
+    /// The main shared memory segment.
+    pub segment: Fact<Segment>,
+    /// Pages of the main segment by node, as far as one process has faulted them in. `None`: there
+    /// is only one node, or unknown.
+    pub segment_nodes: Option<BTreeMap<u32, u64>>,
+    /// Bytes of the main segment on transparent huge pages, at least. `None`: not read, because the
+    /// segment is on hugetlb pages or the kernel does not use transparent ones for it.
+    pub segment_thp_bytes: Option<Fact<u64>>,
+    /// The processes of this server.
+    pub processes: Vec<ProcessFigures>,
+    /// The postmaster's `oom_score_adj`.
+    pub oom_score_adj: Fact<i32>,
+    /// RAM and default huge page size.
+    pub meminfo: Fact<Meminfo>,
+    /// How the host uses its memory.
+    pub usage: Fact<Usage>,
+    /// The kernel's pools.
+    pub pools: Fact<Vec<Pool>>,
+    /// Limits of the server's cgroups on huge pages.
+    pub hugetlb: Fact<Hugetlb>,
+    /// Memory limits of the server's cgroups, nearest first. Empty: no visible limit.
+    pub memory_limits: Fact<Vec<MemoryLimit>>,
+    /// `/proc/sys/vm`.
+    pub vm: Vm,
+    /// Modes of transparent huge pages.
+    pub thp: Fact<Modes>,
+    /// Huge pages requested at the next boot.
+    pub next_boot: Fact<NextBoot>,
+}
+
+/// The NUMA nodes that a server is allowed to use: those of its cgroup (`cpuset.mems`) and of its
+/// memory policy (`numactl --membind`).
+///
+/// The kernel refuses a mapping on huge pages if these nodes have too few, even if the whole pool
+/// has enough (mm/hugetlb.c `hugetlb_acct_memory`, `allowed_mems_nr`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowedNodes {
+    /// All nodes with memory, or the kernel has no NUMA support.
+    All,
+    /// Some of the nodes with memory.
+    Only(Vec<Node>),
+    /// Not reported.
+    Unknown(Absent),
+}
+
+impl AllowedNodes {
+    /// True if the server is allowed to use this node. `None`: unknown.
+    pub fn allows(&self, number: u32) -> Option<bool> {
+        match self {
+            Self::All => Some(true),
+            Self::Only(nodes) => Some(nodes.iter().any(|node| node.number == number)),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Reads the counters of nodes only if the server is restricted to some nodes, because most
+    /// servers are not.
+    pub(crate) fn read(root: &Root, process: Result<&Process, &Absent>) -> Result<Self, ReadError> {
+        let with_memory = match fact(nodes::with_memory(root))? {
+            Ok(list) if list.count() < 2 => return Ok(Self::All),
+            Ok(list) => list,
+            Err(absent) => {
+                // The kernel has no NUMA support, or does not report nodes.
+                return Ok(match fact(nodes::read(root))? {
+                    Ok(nodes) if nodes.len() < 2 => Self::All,
+                    Err(nodes) if nodes.why == Absence::Missing => Self::All,
+                    Ok(_) | Err(_) => Self::Unknown(absent),
+                });
+            }
+        };
+        let restrictions = through(process, |process| {
+            let by_group = status::read_allowed_nodes(process, &mut Vec::new())?;
+            Ok([by_group, numa_maps::bound_nodes(process)?])
+        })?;
+        let allowed = match restrictions {
+            Ok(lists) => lists
+                .iter()
+                .flatten()
+                .fold(with_memory.clone(), |allowed, list| {
+                    allowed.intersection(list)
+                }),
+            Err(absent) => return Ok(Self::Unknown(absent)),
+        };
+        if allowed.covers(&with_memory) {
+            return Ok(Self::All);
+        }
+        let nodes = node::read_among(root, |number| allowed.contains(number), || ());
+        Ok(match fact(nodes)? {
+            Ok(nodes) => Self::Only(nodes),
+            Err(absent) => Self::Unknown(absent),
+        })
+    }
+}
+
+/// The pages that back the main segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backing {
+    /// Pages of a hugetlb pool.
+    HugePages(PageSize),
+    /// Base pages, transparent huge pages included.
+    SmallPages,
+    /// Unknown.
+    Unknown,
+}
+
+impl Backing {
+    /// True for huge pages. `None`: unknown.
+    pub fn is_huge(self) -> Option<bool> {
+        match self {
+            Self::HugePages(_) => Some(true),
+            Self::SmallPages => Some(false),
+            Self::Unknown => None,
+        }
+    }
+
+    /// The size of the huge pages. `None`: not huge, or unknown.
+    pub fn huge_page(self) -> Option<PageSize> {
+        match self {
+            Self::HugePages(size) => Some(size),
+            Self::SmallPages | Self::Unknown => None,
+        }
+    }
+}
+
+impl State {
+    /// Of a server with these settings, when nothing else has been read.
+    pub fn unread(server: Server) -> Self {
+        Self {
+            server,
+            planned: None,
+            files: Files::Unknown("they were not read".to_owned()),
+            has_pending_restart: false,
+            pending_settings: Vec::new(),
+            base_page_bytes: pages::base_page_bytes(),
+            segment: Err(Absent::not_looked_at()),
+            segment_nodes: None,
+            segment_thp_bytes: None,
+            processes: Vec::new(),
+            oom_score_adj: Err(Absent::not_looked_at()),
+            meminfo: Err(Absent::not_looked_at()),
+            usage: Err(Absent::not_looked_at()),
+            pools: Err(Absent::not_looked_at()),
+            hugetlb: Err(Absent::not_looked_at()),
+            memory_limits: Err(Absent::not_looked_at()),
+            vm: Vm::default(),
+            thp: Err(Absent::not_looked_at()),
+            next_boot: Err(Absent::not_looked_at()),
+        }
+    }
+
+    /// What the reader of the boot configuration has to know about the kernel.
+    pub fn kernel(&self) -> Kernel {
+        let sizes = |pools: &Vec<Pool>| pools.iter().map(|pool| pool.page_bytes).collect();
+        Kernel {
+            sizes: self.pools.as_ref().ok().map(sizes),
+            default_bytes: self.huge_page_of_setting(None),
+        }
+    }
+
+    /// Size of the pages that back the segment, huge or not.
+    pub fn page_bytes(&self) -> Option<u64> {
+        self.segment.as_ref().ok()?.page_bytes
+    }
+
+    /// The pages that back the segment.
+    pub fn backing(&self) -> Backing {
+        match self.page_bytes() {
+            Some(bytes) if bytes > self.base_page_bytes => Backing::HugePages(PageSize(bytes)),
+            Some(_) => Backing::SmallPages,
+            None => Backing::Unknown,
+        }
+    }
+
+    /// Settings that the next start will use.
+    pub fn next_start(&self) -> &Server {
+        self.planned.as_ref().unwrap_or(&self.server)
+    }
+
+    /// Size of the huge pages that the next start requests (port/sysv_shmem.c `GetHugePageSize`).
+    /// `None`: neither the setting nor the kernel has a size.
+    ///
+    /// PostgreSQL passes the logarithm of the setting, rounded up: 1536 kB requests 2 MB pages.
+    pub fn huge_page_asked_for(&self) -> Option<u64> {
+        self.huge_page_of(self.next_start())
+    }
+
+    /// Like [`Self::huge_page_asked_for`], for a start with these settings.
+    pub fn huge_page_of(&self, server: &Server) -> Option<u64> {
+        self.huge_page_of_setting(server.huge_page_size_bytes)
+    }
+
+    /// Like [`Self::huge_page_asked_for`], for this value of `huge_page_size`. `None`: 0.
+    pub fn huge_page_of_setting(&self, setting: Option<u64>) -> Option<u64> {
+        let Some(setting) = setting else {
+            return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
+        };
+        let rounded_up = setting.checked_next_power_of_two()?;
+        let is_there = self
+            .pools
+            .iter()
+            .flatten()
+            .any(|pool| pool.page_bytes == rounded_up);
+        Some(if is_there { rounded_up } else { setting })
+    }
+
+    /// True if the next start requests huge pages.
+    pub fn asks_for_huge_pages(&self) -> bool {
+        self.next_start().asks_for_huge_pages()
+    }
+
+    /// True if a start with these settings maps as many pages of the same kind as the server has
+    /// now. If the kernel does not report the size of the segment, compares PostgreSQL's figure in
+    /// whole MB, rounded up.
+    pub fn is_as_now(&self, next: &Server) -> bool {
+        let now = &self.server;
+        let is_of_same_size = match &self.segment {
+            Ok(Segment {
+                bytes,
+                page_bytes: Some(page),
+                ..
+            }) => next.pages(*page) == bytes.div_ceil(*page),
+            _ => next.shared_memory_bytes.div_ceil(1 << 20) == now.shared_memory_bytes >> 20,
+        };
+        let has_same_settings = Server {
+            shared_memory_bytes: now.shared_memory_bytes,
+            ..next.clone()
+        } == *now;
+        is_of_same_size && has_same_settings
+    }
+
+    /// The pool from which the next start requests pages.
+    pub fn target_pool(&self) -> Option<&Pool> {
+        let page_bytes = self.huge_page_asked_for()?;
+        self.pools
+            .as_ref()
+            .ok()?
+            .iter()
+            .find(|pool| pool.page_bytes == page_bytes)
+    }
+
+    /// Bytes of the main segment at the next start. Exact with a plan. Otherwise an upper bound,
+    /// because the mapping is rounded up to whole pages and PostgreSQL's own figure to whole MB.
+    pub fn needed_bytes(&self) -> u64 {
+        if let Some(planned) = &self.planned {
+            return planned.shared_memory_bytes;
+        }
+        let stated = self.server.shared_memory_bytes;
+        self.segment
+            .as_ref()
+            .map_or(stated, |segment| segment.bytes.min(stated))
+    }
+}
+
+/// One process of the server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessFigures {
+    /// `VmPTE`, in bytes.
+    pub page_tables: Option<u64>,
+    /// `RssAnon`, in bytes.
+    pub rss_anon: Option<u64>,
+    /// `RssShmem`, in bytes: shared memory on small pages that the process has faulted in.
+    pub rss_shmem: Option<u64>,
+    /// `VmSwap`, in bytes.
+    pub swap: Option<u64>,
+    /// Page faults that read from disk, since the process started.
+    pub major_faults: u64,
+    /// Seconds since the process started.
+    pub age_seconds: Option<u64>,
+    /// `oom_score_adj`.
+    pub oom_score_adj: Option<i32>,
+    /// Whether this is the postmaster.
+    pub is_postmaster: bool,
+    /// Whether this is a client backend. Read only together with `page_tables`.
+    pub is_client_backend: bool,
+}
+
+impl ProcessFigures {
+    /// The figures in these two files. `uptime` is the age of the system in seconds.
+    pub fn of(memory: &Memory, stat: &Stat, uptime: Option<u64>) -> Self {
+        let ticks_per_second = rustix::param::clock_ticks_per_second();
+        let started = stat.start_ticks.checked_div(ticks_per_second);
+        Self {
+            page_tables: memory.page_tables,
+            rss_anon: memory.rss_anon,
+            rss_shmem: memory.rss_shmem,
+            swap: memory.swap,
+            major_faults: stat.major_faults.unwrap_or_default(),
+            age_seconds: uptime
+                .zip(started)
+                .map(|(now, then)| now.saturating_sub(then)),
+            ..Self::default()
+        }
+    }
+}
+
+/// The effect of the configuration files on disk on the next start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Files {
+    /// No setting that affects the main segment or its pages is pending a restart.
+    NothingPending,
+    /// Settings that the next start will use.
+    Planned(Server),
+    /// The next start would fail with this message of PostgreSQL.
+    Refused(String),
+    /// The files could not be read, for this reason.
+    Unknown(String),
+    /// Only PostgreSQL can evaluate the files, and root runs it only for servers that are named. This
+    /// command names the server.
+    NotNamed(String),
+}
+
+impl Files {
+    /// True if the server would not start after a stop.
+    pub fn stop_a_start(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+}
