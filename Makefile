@@ -88,9 +88,7 @@ $(LIBRARY): $(SOURCES)
 # EXTENSION and MODULES stay unset and install has its own recipe, because PGXS would install the
 # control file of the sources, which contains a placeholder for the version.
 NO_INSTALL = 1
-REGRESS = extension hugeinfo_status hugeinfo_text hugeinfo_pools hugeinfo_backends hugeinfo_memory hugeinfo_mappings hugeinfo_fault_rates \
-	hugeinfo_page_tables hugeinfo_footprint hugeinfo_plan hugeinfo_fit hugeinfo_next_start hugeinfo_meminfo hugeinfo_vmstat \
-	hugeinfo_host hugeinfo_sources hugeinfo_numa hugeinfo_holders hugeinfo_instances hugeinfo_checks hugeinfo_runbook hugeinfo_report privileges relocate
+REGRESS = $(basename $(notdir $(filter-out sql/pg_hugeinfo--%,$(sort $(wildcard sql/*.sql)))))
 REGRESS_OPTS = --outputdir=target/regress
 EXTRA_CLEAN = target
 include $(PGXS)

@@ -1,96 +1,11 @@
 //! A check, its finding and its remedy.
 
-use std::fmt::{self, Display, Formatter};
-
 use serde_json::{Map, Value};
 
+pub use super::checks::CheckId;
 use super::decision::Decision;
 use crate::model::{machine::Machine, step::Step};
 use host::{linux::error::Absent, server::facts::Facts};
-
-/// Which check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CheckId {
-    /// A cgroup lets the server map huge pages that it cannot fault in.
-    CgroupFaultLimit,
-    /// Which pages back the segment.
-    HugePages,
-    /// Whether a restart would get huge pages.
-    Restart,
-    /// Settings in the configuration files that wait for the next start.
-    PendingSettings,
-    /// Whether the pools hold idle pages.
-    PoolSize,
-    /// The pools that the next boot sets up.
-    Reboot,
-    /// Whether the kernel has the page size that is set.
-    HugePageSize,
-    /// Whether the pools have the pages that this boot requested.
-    PoolFilled,
-    /// Whether the pool can grow.
-    PoolGrowth,
-    /// RAM outside of the pools.
-    MemoryLeft,
-    /// Whether the pool is enough for all servers of the host.
-    OtherServers,
-    /// The distribution of the segment over NUMA nodes.
-    NumaSegment,
-    /// The size of page tables.
-    PageTables,
-    /// Whether the server is swapped out.
-    Swap,
-    /// The rate of major faults.
-    MajorFaults,
-    /// Transparent huge pages for private memory.
-    ThpPrivate,
-    /// Transparent huge pages for shared memory.
-    ThpShared,
-    /// Strict overcommit.
-    Overcommit,
-    /// Whether the OOM killer spares the postmaster.
-    OomProtection,
-    /// `vm.hugetlb_shm_group`.
-    HugetlbShmGroup,
-}
-
-impl CheckId {
-    /// All checks, the most important first.
-    pub fn all() -> impl Iterator<Item = Self> {
-        super::checks::ALL.into_iter()
-    }
-
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CgroupFaultLimit => "cgroup_fault_limit",
-            Self::HugePages => "huge_pages",
-            Self::Restart => "restart",
-            Self::PendingSettings => "pending_settings",
-            Self::PoolSize => "pool_size",
-            Self::Reboot => "reboot",
-            Self::HugePageSize => "huge_page_size",
-            Self::PoolFilled => "pool_filled",
-            Self::PoolGrowth => "pool_growth",
-            Self::MemoryLeft => "memory_left",
-            Self::OtherServers => "other_servers",
-            Self::NumaSegment => "numa_segment",
-            Self::PageTables => "page_tables",
-            Self::Swap => "swap",
-            Self::MajorFaults => "major_faults",
-            Self::ThpPrivate => "thp_private",
-            Self::ThpShared => "thp_shared",
-            Self::Overcommit => "overcommit",
-            Self::OomProtection => "oom_protection",
-            Self::HugetlbShmGroup => "hugetlb_shm_group",
-        }
-    }
-}
-
-impl Display for CheckId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Severity of a finding, the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

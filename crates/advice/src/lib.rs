@@ -16,6 +16,7 @@ mod desired;
 pub mod diagnosis;
 mod diff;
 pub mod ensure;
+pub mod explain;
 pub mod failure;
 pub mod model;
 pub mod muted;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::restart;
+use super::{Check, Cure, restart};
 use crate::{
     check::{Finding, Judgment, Unknown},
     model::{
@@ -21,7 +21,34 @@ use host::{
     units::{PageSize, capitalized},
 };
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "cgroup_fault_limit",
+    judge,
+    cure: Cure::Core(|_| None),
+    needs_running_server: false,
+    counts_for_server: |_| true,
+    is_about_start: false,
+    docs: "\
+Looks at the limits of the server's cgroups on huge pages that can be faulted in (v1
+`hugetlb.SIZE.limit_in_bytes`, v2 `hugetlb.SIZE.max`), and at the pod's limit, [if the server knows
+it](kubernetes.md#5-tell-the-server-the-limit-of-its-pod). `mmap` only reserves pages, so a server
+above the limit starts and looks healthy. Later a process dies of SIGBUS, or a query fails with
+`could not read block … read only 7296 of 8192 bytes`, which looks like data corruption.
+
+| code | status | meaning |
+|---|---|---|
+| `cgroup_bomb` | critical | the server has mapped more than the limit allows |
+| `cgroup_bomb_at_restart` | warning | the next start would map more than the limit allows, certainly or with `vm.nr_overcommit_hugepages` |
+| `limited` | ok | the limit is too low, but a restart would not get huge pages |
+| `not_limited`, `no_huge_pages` | ok | no limit is too low |
+
+**What to do.** Raise the limit now; in Kubernetes it is `hugepages-2Mi` of the pod. Or lower
+`shared_buffers`. A limit on reservations (`rsvd`) that is equally low makes it harmless: `mmap`
+fails immediately, and `huge_pages = try` falls back.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     if let Backing::HugePages(size) = machine.backing() {
         let held = machine.pages_held(size).unwrap_or_default();
         if let Some(breach) = nearest(machine, size, held)? {

@@ -2,13 +2,34 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Status},
     model::machine::Machine,
 };
 use host::{server::state::HugePages, units::PageSize};
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "huge_page_size",
+    judge,
+    cure: Cure::Core(|_| None),
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: true,
+    docs: "\
+Looks at the page sizes of the kernel in `/sys/kernel/mm/hugepages`, and at the setting
+`huge_page_size`.
+
+| code | status | meaning |
+|---|---|---|
+| `known_size` | ok | the kernel has the size |
+| `no_such_size` | ok, warning, critical | it does not: `ok` if the server does not ask for huge pages, `critical` with `huge_pages = on`, because the server would not start |
+
+**What to do.** Set `huge_page_size` to 0, which is the default size of the kernel.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     let pools = machine.state.pools.as_ref()?;
     let known: Vec<_> = pools.iter().map(|pool| PageSize(pool.page_bytes)).collect();
     let asked = machine.size_asked_for(machine.state.next_start());

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Status},
     model::{
@@ -16,7 +17,36 @@ use host::{
     units::{Bytes, PageSize, capitalized, huge_pages},
 };
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "huge_pages",
+    judge,
+    cure: Cure::Core(|_| None),
+    needs_running_server: true,
+    counts_for_server: |_| true,
+    is_about_start: false,
+    docs: "\
+Looks at the pages that back the main shared memory segment: at the mapping itself (`PROCMAP_QUERY`,
+or `smaps` or `numa_maps`), not at settings or names. With `huge_pages = try`, PostgreSQL gets all
+pages or none, and does not log a fallback.
+
+| code | status | meaning |
+|---|---|---|
+| `on_huge_pages` | ok | the segment is on huge pages |
+| `turned_off` | ok | `huge_pages = off`, as intended, or pending a restart. If page tables are large, [page_tables](#page_tables) warns |
+| `fell_back` | warning | `huge_pages = try`, and the server did not get huge pages |
+| `started_off` | warning | the server was started with `huge_pages = off`, and the setting has changed since |
+| `sysv` | warning | `shared_memory_type = sysv` cannot use huge pages |
+| `no_such_size` | warning | the kernel does not have the page size in `huge_page_size` |
+| `no_huge_pages` | ok | this kernel or processor has no huge pages |
+| `nodes_short` | critical | the NUMA nodes that the server is allowed to use have fewer pages than it has mapped: it crashes when it uses the rest |
+
+**What to do.** Follow the remedy. If RAM cannot hold the new pool and the segment on 4 kB pages at
+the same time, the remedy stops PostgreSQL before it sets the pool. It then also tells you how to
+restore the pool if the kernel allocates fewer pages than requested.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     let segment = machine.state.segment.as_ref()?;
     let finding = match machine.backing() {
         Backing::Unknown => {

@@ -3,12 +3,30 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
     model::machine::Machine,
 };
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "hugetlb_shm_group",
+    judge,
+    cure: Cure::None,
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at `vm.hugetlb_shm_group`. The kernel checks the group only for `shmget` with `SHM_HUGETLB`,
+which PostgreSQL never calls.
+
+| code | status | meaning |
+|---|---|---|
+| `no_effect` | ok | the setting has no effect, whatever its value |
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let group = machine.state.vm.hugetlb_shm_group;
     let group = group.ok_or("the file cannot be read")?;

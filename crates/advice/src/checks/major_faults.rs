@@ -3,13 +3,34 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
+    decision::Decision,
     model::machine::Machine,
     thresholds::{MAJOR_FAULTS_AFTER_SECONDS, MAJOR_FAULTS_PER_SECOND},
 };
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "major_faults",
+    judge,
+    cure: Cure::Decision(|_| Decision::LookForFaults),
+    needs_running_server: true,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at page faults of the current processes that read from disk, over the life of the server.
+
+| code | status | meaning |
+|---|---|---|
+| `few_major_faults` | ok | less than 10 per second, or the server is younger than 10 minutes |
+| `many_major_faults` | warning | at least 10 per second: memory is swapped in, or program pages are read again |
+
+**What to do.** Check the current rate with `hugeinfo_fault_rates()`, then free memory.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let processes = &machine.state.processes;
     let ages = processes.iter().filter_map(|process| process.age_seconds);

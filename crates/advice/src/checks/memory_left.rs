@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::pool_size;
+use super::{Check, Cure, pool_size};
 use crate::{
     check::{Finding, Judgment, Status, whole},
     decision::{self, Decision, Lacks, Lower},
@@ -15,7 +15,38 @@ use crate::{
 };
 use host::{escape, units::Bytes};
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "memory_left",
+    judge,
+    cure: Cure::Core(decision),
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at the RAM that the pools leave, and at the memory limits of the server's cgroups
+(`memory.max`, v1 `memory.limit_in_bytes`). Over time, the server uses the whole segment. Backends
+need private memory, and reads beyond shared buffers need the file cache.
+
+| code | status | meaning |
+|---|---|---|
+| `enough_left` | ok | the pools leave at least 10% of RAM, and the segment fits |
+| `little_left` | warning | the pools leave less than 10% of RAM |
+| `will_swap` | warning | the segment exceeds the memory limit of a cgroup, and the rest will swap |
+| `will_run_out_of_memory` | critical | the segment on 4 kB pages needs more memory than the pools leave |
+| `would_run_out_of_memory` | critical | the same after a restart |
+| `cgroup_out_of_memory` | critical | the segment exceeds the memory limit of a cgroup, and the OOM killer will kill a process |
+
+Huge pages count toward the memory limit of a cgroup only if cgroup2 is mounted with
+`memory_hugetlb_accounting`. With `vm.swappiness = 0` (in cgroup v1, `memory.swappiness` of the
+cgroup), a cgroup at its limit does not swap. The check is `unknown` if the answer depends on how
+much of the segment is in use, which is known only within bounds.
+
+**What to do.** Lower `shared_buffers` to the value in the remedy, release idle pages, or raise the
+limit.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     match (of_pools(machine), of_cgroups(machine)) {
         (Ok(of_pools), Some(of_cgroups)) if of_cgroups.status > of_pools.status => {
             Ok(of_cgroups.with(of_pools.evidence))
@@ -148,7 +179,7 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
 }
 
 /// The decision about memory that is too small.
-pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+fn decision(machine: &Machine) -> Option<Decision> {
     let fit = start::misfit(machine);
     let of_pools = of_pools(machine).map_or(Status::Unknown, |finding| finding.status);
     let of_cgroups = of_cgroups(machine).map_or(Status::Ok, |finding| finding.status);

@@ -1,5 +1,7 @@
 //! The checks, one file for each, with the name that it has in SQL.
 //!
+//! To add a check, write its file, with one `const CHECK`, and add it to the list `checks!`.
+//!
 //! A finding is one statement, one number, one cause, in sentences. The evidence contains its
 //! figures, named like SQL columns: bytes end in `_bytes`, counts of pages in `_pages`.
 
@@ -30,8 +32,10 @@ pub(crate) use pool_size::{is_much_idle, largest_idle_size};
 pub(crate) use reboot::{decision as decision_about_boot, too_much_at_boot};
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
+use std::fmt::{self, Display, Formatter};
+
 use super::{
-    check::{CheckId, Finding, Judgment},
+    check::{Finding, Judgment},
     decision::Decision,
 };
 use crate::model::{
@@ -39,31 +43,73 @@ use crate::model::{
     step::Step,
 };
 
-/// All checks. Where two are equally bad, the earlier one matters more.
-pub(crate) const ALL: [CheckId; 20] = [
-    CheckId::CgroupFaultLimit,
-    CheckId::HugePages,
-    CheckId::Restart,
-    CheckId::PendingSettings,
-    CheckId::PoolSize,
-    CheckId::Reboot,
-    CheckId::HugePageSize,
-    CheckId::PoolFilled,
-    CheckId::PoolGrowth,
-    CheckId::MemoryLeft,
-    CheckId::OtherServers,
-    CheckId::NumaSegment,
-    CheckId::PageTables,
-    CheckId::Swap,
-    CheckId::MajorFaults,
-    CheckId::ThpPrivate,
-    CheckId::ThpShared,
-    CheckId::Overcommit,
-    CheckId::OomProtection,
-    CheckId::HugetlbShmGroup,
-];
+/// A check, with its documentation.
+struct Check {
+    /// The stable name, in SQL and in the documentation.
+    name: &'static str,
+    /// Judges a machine.
+    judge: fn(&Machine) -> Judgment,
+    /// Source of the remedy.
+    cure: Cure,
+    /// Whether it is about the memory or the processes of the running server.
+    needs_running_server: bool,
+    /// Whether its warnings count for the whole server. They cost no more than a few small files.
+    counts_for_server: fn(&Machine) -> bool,
+    /// Whether it is about the next start.
+    is_about_start: bool,
+    /// What it looks at, its codes, and what to do, in Markdown: its section in docs/checks.md.
+    /// The first column of the table has the codes, the second one their statuses.
+    docs: &'static str,
+}
+
+/// Defines [`CheckId`] and [`ALL`].
+macro_rules! checks {
+    ($($id:ident => $file:ident,)*) => {
+        /// Which check, the most important first.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum CheckId {
+            $($id,)*
+        }
+
+        /// All checks. Where two are equally bad, the earlier one matters more.
+        pub(crate) const ALL: [CheckId; [$(CheckId::$id),*].len()] = [$(CheckId::$id),*];
+
+        impl CheckId {
+            fn check(self) -> &'static Check {
+                match self {
+                    $(Self::$id => &$file::CHECK,)*
+                }
+            }
+        }
+    };
+}
+
+// All checks, the most important first.
+checks! {
+    CgroupFaultLimit => cgroup_fault_limit,
+    HugePages => huge_pages,
+    Restart => restart,
+    PendingSettings => pending_settings,
+    PoolSize => pool_size,
+    Reboot => reboot,
+    HugePageSize => huge_page_size,
+    PoolFilled => pool_filled,
+    PoolGrowth => pool_growth,
+    MemoryLeft => memory_left,
+    OtherServers => other_servers,
+    NumaSegment => numa_segment,
+    PageTables => page_tables,
+    Swap => swap,
+    MajorFaults => major_faults,
+    ThpPrivate => thp_private,
+    ThpShared => thp_shared,
+    Overcommit => overcommit,
+    OomProtection => oom_protection,
+    HugetlbShmGroup => hugetlb_shm_group,
+}
 
 /// Source of the remedy of a check.
+#[derive(Clone, Copy)]
 pub(crate) enum Cure {
     /// There is no remedy.
     None,
@@ -78,6 +124,16 @@ pub(crate) enum Cure {
 }
 
 impl CheckId {
+    /// All checks, the most important first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ALL.into_iter()
+    }
+
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        self.check().name
+    }
+
     /// Whether the setting `pg_hugeinfo.muted_checks` names it.
     pub(crate) fn is_muted(self, machine: &Machine) -> bool {
         machine.is_muted(self.name())
@@ -88,29 +144,7 @@ impl CheckId {
         if machine.server_state != ServerState::Running && self.needs_running_server() {
             return Finding::ok("not_running", "The server does not run.");
         }
-        let judge: fn(&Machine) -> Judgment = match self {
-            Self::CgroupFaultLimit => cgroup_fault_limit::judge,
-            Self::HugePages => huge_pages::judge,
-            Self::Restart => restart::judge,
-            Self::PendingSettings => pending_settings::judge,
-            Self::PoolSize => pool_size::judge,
-            Self::Reboot => reboot::judge,
-            Self::HugePageSize => huge_page_size::judge,
-            Self::PoolFilled => pool_filled::judge,
-            Self::PoolGrowth => pool_growth::judge,
-            Self::MemoryLeft => memory_left::judge,
-            Self::OtherServers => other_servers::judge,
-            Self::NumaSegment => numa_segment::judge,
-            Self::PageTables => page_tables::judge,
-            Self::Swap => swap::judge,
-            Self::MajorFaults => major_faults::judge,
-            Self::ThpPrivate => thp_private::judge,
-            Self::ThpShared => thp_shared::judge,
-            Self::Overcommit => overcommit::judge,
-            Self::OomProtection => oom_protection::judge,
-            Self::HugetlbShmGroup => hugetlb_shm_group::judge,
-        };
-        judge(machine).unwrap_or_else(|why| {
+        (self.check().judge)(machine).unwrap_or_else(|why| {
             let why = why.0.trim_end_matches('.');
             Finding::unknown(format!("Cannot judge {self}: {why}."))
         })
@@ -118,62 +152,32 @@ impl CheckId {
 
     /// Whether it is about the memory or the processes of the running server.
     pub(crate) fn needs_running_server(self) -> bool {
-        matches!(
-            self,
-            Self::HugePages
-                | Self::NumaSegment
-                | Self::PageTables
-                | Self::Swap
-                | Self::MajorFaults
-                | Self::ThpShared
-                | Self::OomProtection
-        )
+        self.check().needs_running_server
     }
 
     /// Source of the remedy.
     pub(crate) fn cure(self) -> Cure {
-        match self {
-            Self::CgroupFaultLimit | Self::HugePages | Self::HugePageSize => Cure::Core(|_| None),
-            Self::Restart => Cure::Core(restart::decision),
-            Self::PendingSettings => Cure::Core(|machine| {
-                pending_settings::decision(machine).or(restart::decision(machine))
-            }),
-            Self::PoolSize => Cure::Core(pool_size::decision),
-            Self::Reboot => Cure::Boot,
-            Self::PoolFilled | Self::PoolGrowth => Cure::Core(|_| None),
-            Self::ThpShared => Cure::Core(thp_shared::decision),
-            Self::MemoryLeft => Cure::Core(memory_left::decision),
-            Self::OtherServers => Cure::Core(other_servers::decision),
-            Self::NumaSegment => Cure::Steps(numa_segment::steps),
-            Self::PageTables => Cure::Core(page_tables::decision),
-            Self::Swap => Cure::Decision(|_| Decision::LookForSwap),
-            Self::MajorFaults => Cure::Decision(|_| Decision::LookForFaults),
-            Self::ThpPrivate => Cure::Steps(thp_private::steps),
-            Self::Overcommit => Cure::Core(overcommit::decision),
-            Self::OomProtection => Cure::Steps(oom_protection::steps),
-            Self::HugetlbShmGroup => Cure::None,
-        }
+        self.check().cure
     }
 
-    /// Whether its warnings count for the whole server. They cost no more than a few small files.
+    /// Whether its warnings count for the whole server.
     pub(crate) fn is_about_server(self, machine: &Machine) -> bool {
-        match self {
-            Self::CgroupFaultLimit | Self::HugePages | Self::Restart | Self::PoolSize => true,
-            Self::PendingSettings => {
-                let files = machine.whole_state().map(|state| &state.files);
-                files.is_some_and(host::server::state::Files::stop_a_start)
-            }
-            // The price of a server that is turned off.
-            Self::PageTables => page_tables::count_for_server(machine),
-            _ => false,
-        }
+        (self.check().counts_for_server)(machine)
     }
 
     /// Whether it is about the next start.
     pub(crate) fn is_about_start(self) -> bool {
-        matches!(
-            self,
-            Self::Restart | Self::PendingSettings | Self::HugePageSize
-        )
+        self.check().is_about_start
+    }
+
+    /// What it looks at, its codes, and what to do, in Markdown.
+    pub(crate) fn docs(self) -> &'static str {
+        self.check().docs
+    }
+}
+
+impl Display for CheckId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
     decision::Decision,
@@ -16,7 +17,28 @@ use host::{
     units::{Bytes, PageSize, Pages},
 };
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "numa_segment",
+    judge,
+    cure: Cure::Steps(steps),
+    needs_running_server: true,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at the nodes that hold the segment, in `numa_maps` of the process that has touched the most
+pages.
+
+| code | status | meaning |
+|---|---|---|
+| `on_several_nodes`, `one_node` | ok | the segment is on most nodes, or the server can use only one |
+| `little_in_use` | ok | less than 1 GB of the segment is in use |
+| `on_few_nodes` | warning | at most half of the nodes hold 90% of the segment; their memory serves the load of all processors |
+
+**What to do.** Start the server with `numactl --interleave=all`.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let all = machine.nodes().ok_or("the NUMA nodes cannot be read")?;
     let with_memory = all
@@ -84,6 +106,6 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 }
 
 /// Starts the server with interleaved memory. Takes effect at the next restart.
-pub(super) fn steps(_: &Machine) -> Result<Vec<Step>, Decision> {
+fn steps(_: &Machine) -> Result<Vec<Step>, Decision> {
     Ok(vec![Step::ChangeService(ServiceChange::Interleave)])
 }

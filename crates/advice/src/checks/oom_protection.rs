@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
     decision::Decision,
@@ -16,6 +17,33 @@ use crate::{
 use host::{
     escape,
     units::{Bytes, PageSize, Pages},
+};
+
+pub(super) const CHECK: Check = Check {
+    name: "oom_protection",
+    judge,
+    cure: Cure::Steps(steps),
+    needs_running_server: true,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at `oom_score_adj` of the postmaster and of its children, and at the memory limits of its
+cgroups. If the OOM killer kills the postmaster, all sessions end, and the next server cannot start
+before the last child has exited.
+
+| code | status | meaning |
+|---|---|---|
+| `protected` | ok | the OOM killer prefers other processes |
+| `strict_overcommit` | ok | the postmaster is not protected, but strict overcommit makes the OOM killer unlikely |
+| `not_protected` | warning | the OOM killer can kill the postmaster like any other process |
+| `not_protected_in_cgroup` | warning | the memory limit of a cgroup applies, and the postmaster has the same score as its children |
+| `backends_exempt` | warning | the backends are also exempt, so that the OOM killer can kill none of them |
+| `oom_group` | warning | `memory.oom.group` is set: all processes of the cgroup are killed together |
+
+**What to do.** Set `OOMScoreAdjust=-900` in the systemd unit, and `PG_OOM_ADJUST_FILE` and
+`PG_OOM_ADJUST_VALUE`, so that backends do not inherit the score. It takes effect at the next
+restart. In a container, follow the remedy.
+",
 };
 
 /// The OOM killer never chooses such a process.
@@ -58,7 +86,7 @@ fn commit_limit_protects(machine: &Machine) -> bool {
     limit_then <= left - growth + Bytes(swap.unwrap_or(0))
 }
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
     let postmaster = *machine.state.oom_score_adj.as_ref()?;
     let least = least_of_others(machine);
@@ -130,7 +158,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 }
 
 /// Changes of the service, as far as they can be made here.
-pub(super) fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
+fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     let text = |text: &str| Err(Decision::Text(text.to_owned()));
     let Some(facts) = machine.whole() else {
         return Ok(Vec::new());

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Unknown, whole},
     decision::Decision,
@@ -16,10 +17,41 @@ use host::{
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 
+pub(super) const CHECK: Check = Check {
+    name: "other_servers",
+    judge,
+    cure: Cure::Core(decision),
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at the other PostgreSQL servers of this host (`hugeinfo_instances`), and at whether the pool
+is large enough for all. A server counts if it holds huge pages, or if it is known to ask for them:
+by its command line, by `postmaster.opts`, or by its configuration files. A server with `huge_pages
+= off` does not count. If this setting or `huge_page_size` is unknown, the server does not count,
+and the finding states this: `140 more are needed if the server on port 5433 is to use huge pages.`
+A server whose cgroup allows it too few pages does not count either: with the pages, it would start
+and crash later. The finding says to raise that limit first. The check looks at the pool of this
+server, unless only another pool is too small for servers that ask for its pages.
+
+| code | status | meaning |
+|---|---|---|
+| `alone`, `enough_for_all` | ok | there is no other server, or the pool is large enough |
+| `pool_short` | ok | the pool is too small, and only this server lacks pages |
+| `pool_short_for_all` | warning | the pool is too small for all: the last server to start gets no huge pages |
+
+The check is `unknown` if processes of other users are hidden (`hidepid`, or `ProtectProc` of
+systemd), or if the memory of another server cannot be read. In a container it covers the visible
+servers.
+
+**What to do.** Set the pool to the sum, then restart the servers that need it.
+",
+};
+
 /// Maximum number of servers with unknown settings that the text lists by name.
 const MOST_NAMED: usize = 3;
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
     let others = facts.other_servers.as_ref()?;
     let place = match facts.visibility {
@@ -127,7 +159,7 @@ fn is_short(machine: &Machine, demands: &Demands) -> bool {
 }
 
 /// The decision that remains once this server has its pages.
-pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+fn decision(machine: &Machine) -> Option<Decision> {
     let demands = demands_of_all(machine)?;
     let size = demands.size;
     let pages = demands.total();

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
     decision::{self, Decision},
@@ -13,7 +14,28 @@ use crate::{
 };
 use host::units::Bytes;
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "overcommit",
+    judge,
+    cure: Cure::Core(decision),
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at `CommitLimit` with `vm.overcommit_memory = 2`. The limit is a share of RAM *without the
+pools*, so a larger pool lowers it. Above the limit, `fork` and `palloc` fail on a host with free
+memory.
+
+| code | status | meaning |
+|---|---|---|
+| `not_strict`, `within_commit_limit` | ok | the mode is not strict, or at most 90% of the limit is committed |
+| `near_commit_limit` | warning | more than 90% is committed |
+
+**What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, or add swap.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let vm = &machine.state.vm;
     let mode = vm
@@ -60,7 +82,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 }
 
 /// The decision about swap or fewer commitments, if no ratio helps.
-pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+fn decision(machine: &Machine) -> Option<Decision> {
     let limit = CommitLimit::of(machine)?;
     let wanted = decision::commit_limit_for(limit.committed);
     (wanted > limit.limit && limit.ratio.is_none()).then(|| Decision::AddSwap {

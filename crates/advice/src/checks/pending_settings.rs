@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{cgroup_fault_limit, restart};
+use super::{Check, Cure, cgroup_fault_limit, restart};
 use crate::{
     check::{Finding, Judgment, Status, Unknown, whole},
     decision::Decision,
@@ -10,7 +10,46 @@ use crate::{
 };
 use host::server::state::Files;
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "pending_settings",
+    judge,
+    cure: Cure::Core(|machine| decision(machine).or(restart::decision(machine))),
+    needs_running_server: false,
+    counts_for_server,
+    is_about_start: true,
+    docs: "\
+Looks at the configuration files as they are on disk. PostgreSQL itself reads them and computes the
+size in a child process, as for [`hugeinfo_plan`](plan.md). If settings are pending a restart, the
+check has the codes of `restart` and `cgroup_fault_limit` for the next start.
+
+| code | status | meaning |
+|---|---|---|
+| `nothing_pending` | ok | no pending setting changes the number or size of huge pages |
+| `would_not_start` | critical | PostgreSQL refuses the files, with its own message |
+
+The check is `unknown` if the child process cannot run, and in the
+[program](program.md#exit-status-and-permissions) as root, for a server that nobody has named and
+whose files have changed. It does not look at `pg_hba.conf`, certificates, ports or directories, and
+not at settings that are too low for recovery, such as a `max_connections` of a standby below that of
+its primary: PostgreSQL reports them when it starts.
+
+**What to do.** Follow the remedy, or correct the files. `pg_monitor` sees numbers and names of
+settings. Values, lines of files and PostgreSQL's message are visible to roles that can execute
+`hugeinfo_plan(text)`.
+
+For `pg_monitor`, the child process runs only if a setting has `pending_restart`, or if a file has
+changed since the last reload. Otherwise a new included file outside `conf.d`, and a wrong value
+from before the last reload, are not noticed. `hugeinfo_next_start` notices both.
+",
+};
+
+/// Whether the files prevent the next start.
+fn counts_for_server(machine: &Machine) -> bool {
+    let files = machine.whole_state().map(|state| &state.files);
+    files.is_some_and(Files::stop_a_start)
+}
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     Ok(match &machine.state.files {
         Files::NothingPending => Finding::ok(
@@ -56,7 +95,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 }
 
 /// The decision about files that have to be corrected.
-pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+fn decision(machine: &Machine) -> Option<Decision> {
     match &machine.whole_state()?.files {
         Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),
         Files::NothingPending | Files::Planned(_) | Files::Unknown(_) | Files::NotNamed(_) => None,

@@ -3,13 +3,38 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
     model::{demand::PoolTarget, machine::Machine},
 };
 use host::units::{PageSize, Pages, huge_pages};
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "pool_filled",
+    judge,
+    cure: Cure::Core(|_| None),
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at whether the pools have the pages that this boot asked for. Missing pages that are not
+needed are ignored. The kernel allocates as many pages as it finds and reports no error: `sysctl -w
+vm.nr_hugepages=1000` exits with 0 even if the kernel allocated 700.
+
+| code | status | meaning |
+|---|---|---|
+| `filled`, `not_asked` | ok | the needed pages are there, or the boot configuration asks for none |
+| `not_filled` | warning | needed pages are missing: memory was fragmented, a node had too little memory, or the pool was made smaller |
+
+The check is `unknown` if the number of pages at boot is unknown, as in `reboot`.
+
+**What to do.** Compact memory and set the pool again, as in the remedy, then compare
+`HugePages_Total`.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     machine.state.next_boot.as_ref()?;
     let boot = machine.this_boot().ok_or("it was not read")?;

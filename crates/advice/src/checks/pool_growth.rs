@@ -2,16 +2,38 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
     model::{forecast::Forecast, machine::Machine},
 };
 use host::units::{PageSize, Pages, huge_pages};
 
+pub(super) const CHECK: Check = Check {
+    name: "pool_growth",
+    judge,
+    cure: Cure::Core(|_| None),
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at whether free memory has enough blocks (`/proc/buddyinfo`) if the pool has to grow.
+
+| code | status | meaning |
+|---|---|---|
+| `need_not_grow`, `can_grow`, `does_not_ask` | ok | the pool need not grow, or can |
+| `fragmented` | warning | free memory has too few blocks; the kernel has to compact memory and might allocate fewer pages |
+| `too_large_for_blocks` | warning | the pages, such as 1 GB pages, are larger than any free block; the kernel might not find memory for them before a reboot |
+
+**What to do.** Follow the remedy, then compare `HugePages_Total`. If pages are missing, set the
+pool at boot.
+",
+};
+
 /// The counter of failed allocations of huge pages, since Linux 2.6.33.
 const FAILURES: &str = "htlb_buddy_alloc_fail";
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
     if !machine.state.asks_for_huge_pages() {
         return Ok(Finding::does_not_ask());

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Status},
     decision::{self, Decision},
@@ -15,6 +16,34 @@ use crate::{
     thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
 };
 use host::units::{Bytes, PageSize, Pages, huge_pages};
+
+pub(super) const CHECK: Check = Check {
+    name: "pool_size",
+    judge,
+    cure: Cure::Core(decision),
+    needs_running_server: false,
+    counts_for_server: |_| true,
+    is_about_start: false,
+    docs: "\
+Looks at huge pages that are idle: they are neither in use nor reserved, and no known demand needs
+them. The kernel cannot use them for anything else.
+
+| code | status | meaning |
+|---|---|---|
+| `no_idle_pages`, `few_idle_pages` | ok | no idle pages, or less than 10% of the demands or less than 1% of RAM |
+| `idle_by_configuration` | ok | pages are idle, but the boot configuration asks for them |
+| `idle_after_restart` | ok | pages are idle now, and more will be after the next restart |
+| `no_huge_pages` | ok | this kernel or processor has no huge pages |
+| `unused_pages` | warning | idle pages: more than 10% of the demands and more than 1% of RAM, or any if the pools leave too little RAM |
+
+The check is `unknown` if servers might be hidden that could need the idle pages, if another server
+on 4 kB pages could be meant to use them, if it is unknown whether the boot configuration asks for
+them, or if the demands of pending settings are unknown. Then no remedy releases the pages.
+
+**What to do.** Set the pool to the number in the remedy. No restart is needed. A stopped server is
+not visible and does not count.
+",
+};
 
 /// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more
 /// than a hundredth of RAM, or the pools leave too little RAM.
@@ -66,7 +95,7 @@ fn largest_idle(machine: &Machine) -> Option<PoolTarget> {
     large.max_by_key(|target| (status(target), target.idle() * target.now.size))
 }
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+fn judge(machine: &Machine) -> Judgment {
     if let StartOutcome::SmallPages(Reason::NoHugePages, _) = start::outcome(machine) {
         return Ok(Finding::ok(
             "no_huge_pages",

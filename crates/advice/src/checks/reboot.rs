@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
     decision::{Decision, about_commit_limit_at_boot},
@@ -13,7 +14,52 @@ use host::{
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "reboot",
+    judge,
+    cure: Cure::Boot,
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at the pool that the next boot sets up: `hugepages=` on the kernel command line, and
+`vm.nr_hugepages` in sysctl.d, where the last line wins. systemd reads `/etc/sysctl.conf` only if
+`/etc/sysctl.d` has a link to it. Debian 13 has no such link: after an upgrade from Debian 12, lines
+in `/etc/sysctl.conf` have no effect, and belong in [a file in
+`/etc/sysctl.d`](plan.md#for-the-next-boot).
+
+| code | status | meaning |
+|---|---|---|
+| `set_at_boot`, `does_not_ask` | ok | the next boot sets up enough pages, or the server needs none |
+| `no_such_size` | ok | the kernel does not have the page size of the server, so no boot can set its pages |
+| `not_set_at_boot` | warning | nothing sets the pool at boot |
+| `not_read_at_boot` | warning | a file sets the pool, but systemd does not read this file |
+| `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
+| `spread_at_boot` | warning | the boot configuration spreads the pages over all NUMA nodes, so that the nodes that the server is allowed to use get too few |
+| `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
+| `low_commit_limit_at_boot` | warning | with strict overcommit (`vm.overcommit_memory = 2`) and a ratio, the pools of the next boot would leave programs less than they have committed. Settings that sysctl.d does not set count as they are now |
+| `too_many_at_boot` | warning | the pools would leave less than 10% of RAM |
+
+The check is `unknown`
+
+- if something else might set the pool, such as tmpfiles.d, the active profile of tuned,
+  `hugetlb_cma` or a file that cannot be read;
+- if parameters on the kernel command line repeat a page size, set the pages of each NUMA node, or
+  are unusual in another way;
+- in a container, where the files of the host are not visible.
+
+It does not notice units or a kubelet that set the pool.
+
+**What to do.** Run the line of the remedy. It adds a line to `/etc/sysctl.d/60-hugepages.conf`, or
+replaces the line that applies today. Running it again is a no-op. Pages of a size other than the
+default can be set only on the kernel command line. The remedy shows the parameters to write in the
+configuration of the boot loader, such as `hugepagesz=1G hugepages=4`, and the parameters that they
+replace. For `low_commit_limit_at_boot`, raise `vm.overcommit_ratio` in sysctl.d, add swap, or lower
+the pools.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let boot = machine.state.next_boot.as_ref();
     if let Some(too_much) = boot.ok().and_then(|_| too_much(machine)) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Unknown},
     decision::Decision,
@@ -13,6 +14,33 @@ use crate::{
     render,
 };
 use host::{server::state::Files, units::capitalized};
+
+pub(super) const CHECK: Check = Check {
+    name: "restart",
+    judge,
+    cure: Cure::Core(decision),
+    needs_running_server: false,
+    counts_for_server: |_| true,
+    is_about_start: true,
+    docs: "\
+Looks at what a restart would get, with the settings of the next start: the pool, the limits, the
+NUMA nodes, and the memory for a fallback. At shutdown, the pages of this server become available
+again.
+
+| code | status | meaning |
+|---|---|---|
+| `fits` | ok | a restart would get huge pages |
+| `does_not_ask` | ok | the next start will not ask for huge pages |
+| `no_huge_pages` | ok | this kernel or processor has no huge pages |
+| `would_lose_at_restart` | warning | the server is on huge pages, and a restart would lose them |
+| `would_not_get` | warning | the server is not on huge pages, and a restart would not get them |
+| `only_a_start_shows` | warning | the kernel has to allocate pages during the start (`vm.nr_overcommit_hugepages`) |
+| `would_not_start` | critical | with `huge_pages = on`, or with a fallback that `CommitLimit` refuses, the server would not start |
+| `would_run_out_of_memory` | critical | the server would fall back into more memory than the pools or a cgroup leave |
+
+**What to do.** Set the pool or the limit **before** the next restart.
+",
+};
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let has_them = machine.is_on_huge_pages() == Some(true);

@@ -2,14 +2,36 @@
 
 use serde_json::json;
 
+use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
+    decision::Decision,
     model::machine::Machine,
     thresholds::SWAP_BYTES,
 };
 use host::units::Bytes;
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "swap",
+    judge,
+    cure: Cure::Decision(|_| Decision::LookForSwap),
+    needs_running_server: true,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at private memory of the server that is swapped out. Huge pages are never swapped.
+
+| code | status | meaning |
+|---|---|---|
+| `not_swapped_out` | ok | at most 64 MB |
+| `swapped_out` | warning | more than 64 MB; reading it again delays queries |
+
+**What to do.** Find out what uses the memory (`hugeinfo_footprint`, `hugeinfo_host`). Lower
+`work_mem` or `shared_buffers`, or add memory.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let each = machine
         .state

@@ -3,7 +3,10 @@
 
 use serde_json::json;
 
-use super::thp::{self, File};
+use super::{
+    Check, Cure,
+    thp::{self, File},
+};
 use crate::{
     check::{Finding, Judgment, whole},
     decision::Decision,
@@ -11,7 +14,28 @@ use crate::{
 };
 use host::{linux::transparent_hugepage::Modes, units::Bytes};
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+pub(super) const CHECK: Check = Check {
+    name: "thp_private",
+    judge,
+    cure: Cure::Steps(steps),
+    needs_running_server: false,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at `/sys/kernel/mm/transparent_hugepage/enabled`, which applies to private memory. Since Linux
+6.8 each size has its own mode. It does not affect the huge pages of the segment.
+
+| code | status | meaning |
+|---|---|---|
+| `thp_on_request`, `no_thp` | ok | only programs that ask with `madvise()` get them, or the kernel has none |
+| `thp_always` | warning | processes grow by whole huge pages and can wait while the kernel compacts memory |
+
+**What to do.** Run the remedy, which sets `madvise` now and, with tmpfiles.d, at boot. Without
+systemd, it shows the parameter for the kernel command line.
+",
+};
+
+fn judge(machine: &Machine) -> Judgment {
     let Some(modes) = thp::modes(machine)? else {
         return Ok(Finding::ok("no_thp", thp::NONE));
     };
@@ -69,7 +93,7 @@ fn unasked(modes: &Modes) -> Vec<File> {
     files
 }
 
-pub(super) fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
+fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     let modes = thp::modes(machine).ok().flatten();
     Ok(thp::set(
         machine,

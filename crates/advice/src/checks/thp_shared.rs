@@ -3,13 +3,36 @@
 
 use serde_json::json;
 
-use super::thp::{self, File};
+use super::{
+    Check, Cure,
+    thp::{self, File},
+};
 use crate::{
     check::{Finding, Judgment, whole},
     decision::Decision,
     model::machine::Machine,
 };
 use host::{linux::transparent_hugepage::Modes, units::Bytes};
+
+pub(super) const CHECK: Check = Check {
+    name: "thp_shared",
+    judge,
+    cure: Cure::Core(decision),
+    needs_running_server: true,
+    counts_for_server: |_| false,
+    is_about_start: false,
+    docs: "\
+Looks at `shmem_enabled`, which applies to shared memory, and at the part of the segment on
+transparent huge pages (`ShmemPmdMapped`). It does not affect huge pages of a pool.
+
+| code | status | meaning |
+|---|---|---|
+| `on_huge_pages`, `thp_on_request`, `no_thp` | ok | transparent huge pages do not affect the segment |
+| `transparent` | warning | the kernel can put the segment on transparent huge pages, but no pool guarantees them |
+
+**What to do.** Set up a pool, as in the remedy.
+",
+};
 
 /// Whether the kernel can put anonymous shared memory on transparent huge pages without a request.
 pub fn may_be_used(modes: &Modes) -> bool {
@@ -49,7 +72,7 @@ fn unasked(modes: &Modes) -> Vec<File> {
     files
 }
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+fn judge(machine: &Machine) -> Judgment {
     let Some(modes) = thp::modes(machine)? else {
         return Ok(Finding::ok("no_thp", thp::NONE));
     };
@@ -105,7 +128,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 }
 
 /// A server that is turned off gets no pages of a pool.
-pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+fn decision(machine: &Machine) -> Option<Decision> {
     machine.is_turned_off().then(|| {
         Decision::Text(
             "turn huge_pages on, or write advise into the named files below /sys/kernel/mm/transparent_hugepage"
