@@ -1,21 +1,27 @@
 //! Runs programs with a time limit.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use host::escape;
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
+    io::Errno,
     process::{
-        Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group,
-        setrlimit, waitid,
+        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getrlimit,
+        kill_process, kill_process_group, pidfd_open, set_parent_process_death_signal, setrlimit,
+        waitid, waitpid,
     },
     thread::set_no_new_privs,
 };
@@ -37,6 +43,14 @@ const OWN_GRACE: Duration = GRACE.saturating_add(AFTER_KILL).saturating_add(GRAC
 /// Time for the end of a program after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(1);
 
+/// Time for a file to be read.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+const BETWEEN_LOOKS: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
 const THIS: &str = "/proc/self/exe";
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -51,6 +65,52 @@ pub(crate) fn end_on_signal() -> Result<(), Error> {
         }
     });
     handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
+}
+
+/// Runs a function for a limited time. `None`: the time is over. The function must not look up names in
+/// directories of users, because this process could not end while it waits.
+pub(crate) fn within<T: Send + 'static>(
+    limit: Duration,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, result) = mpsc::channel();
+    let work = move || drop(sender.send(read()));
+    thread::Builder::new().spawn(work).ok()?;
+    result.recv_timeout(limit).ok()
+}
+
+/// Continues in a child process. The caller waits for it and exits with its status.
+///
+/// Errors: the child waits for a file. Any user can lock a directory, and nothing ends a process that
+/// looks up a name there.
+pub(crate) fn watch() -> Result<(), Error> {
+    let failed = |errno: Errno| Error::new(format!("could not start a process: {errno}"));
+    // SAFETY: this process has no other thread.
+    let number = unsafe { libc::fork() };
+    if number == 0 {
+        return set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed);
+    }
+    let child = Pid::from_raw(number.max(0)).ok_or_else(|| failed(Errno::AGAIN))?;
+    let ended = pidfd_open(child, PidfdFlags::empty()).map_err(failed)?;
+    let mut went_on = Instant::now();
+    while went_on.elapsed() < LONGEST_WAIT {
+        let mut ended = [PollFd::new(&ended, PollFlags::IN)];
+        if poll(&mut ended, Some(&BETWEEN_LOOKS)) == Ok(1) {
+            let status = waitpid(Some(child), WaitOptions::empty()).ok().flatten();
+            let code = status.and_then(|(_, status)| status.exit_status());
+            std::process::exit(code.unwrap_or(3));
+        }
+        // While it waits for a program, its state is S.
+        let stat = fs::read_to_string(format!("/proc/{number}/stat"));
+        if !stat.is_ok_and(|stat| stat.contains(") D ")) {
+            went_on = Instant::now();
+        }
+    }
+    let _ = kill_process(child, Signal::KILL);
+    Err(Error::with_hint(
+        "the files of the server could not be read in time",
+        "A user might keep a directory locked. Run this as the user of the server",
+    ))
 }
 
 /// True after SIGINT, SIGTERM or SIGHUP.
@@ -166,8 +226,6 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(60);

@@ -3,7 +3,6 @@
 use std::{
     io::IsTerminal,
     path::PathBuf,
-    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -27,7 +26,7 @@ use host::{
 
 use crate::{
     Done,
-    command::is_interrupted,
+    command::{is_interrupted, within},
     error::Error,
     is_root, machine,
     next_start::{Detail, NextStart},
@@ -415,12 +414,8 @@ impl Case<'_> {
 
 /// A server that runs, before its restart. Its memory might be locked.
 fn before_restart(pid: u32, next: NextStart) -> Result<Machine, Error> {
-    let (sender, result) = mpsc::channel();
-    let read = move || drop(sender.send(machine::before_restart(pid, &next)));
-    let started = thread::Builder::new().spawn(read);
-    started.map_err(|error| Error::new(format!("could not start a thread: {error}")))?;
-    let result = result.recv_timeout(READ_LIMIT);
-    result.map_err(|_| Error::new("its memory could not be read in time"))?
+    let read = within(READ_LIMIT, move || machine::before_restart(pid, &next));
+    read.unwrap_or_else(|| Err(Error::new("its memory could not be read in time")))
 }
 
 fn to_do(decision: &Decision) -> String {

@@ -280,6 +280,16 @@ fn main() -> ExitCode {
         // They have nothing to clean up, and end at once.
         Verb::Touch(_) | Verb::Search => Ok(()),
         Verb::Settings(_) if is_root() => Ok(()),
+        Verb::Status(_)
+        | Verb::Check(_)
+        | Verb::Runbook(_)
+        | Verb::Report(_)
+        | Verb::Preflight(_)
+        | Verb::Why(_)
+            if is_root() =>
+        {
+            command::watch()
+        }
         _ => command::end_on_signal(),
     };
     let done = handled.and_then(|()| match arguments.verb {

@@ -579,9 +579,10 @@ fn works_in(pid: u32, data: &Path) -> bool {
 /// if any user will do.
 pub(crate) fn works_for(pid: u32, data: &Path, owner: Option<u32>) -> bool {
     let process = format!("/proc/{pid}");
-    let works_there = fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data);
-    let uid = || fs::metadata(process).map(|found| found.uid());
-    works_there && owner.is_none_or(|owner| uid().is_ok_and(|uid| uid == owner))
+    let uid = || fs::metadata(&process).map(|found| found.uid());
+    // First, because another user can make the next read wait forever.
+    let is_of_user = owner.is_none_or(|owner| uid().is_ok_and(|uid| uid == owner));
+    is_of_user && fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data)
 }
 
 /// The process that works in this directory and has this number in a PID namespace of its own.

@@ -25,10 +25,18 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{command::is_interrupted, error::Error, postgres::works_for, root};
+use crate::{
+    command::{is_interrupted, within},
+    error::Error,
+    postgres::works_for,
+    root,
+};
 
 const DIRECTORY: &str = "/run/hugeinfo";
 const FILE: &str = "promises.json";
+
+/// Time to look for a server, while other runs wait for the lock.
+const READ_LIMIT: Duration = Duration::from_secs(1);
 
 /// How long pages are set aside for a server that has not started.
 const LIFETIME: Duration = Duration::from_secs(120);
@@ -50,13 +58,18 @@ struct Promise {
 impl Promise {
     /// Pages of the pool that are neither held nor reserved yet. `None`: the server has started.
     fn open_pages(&self) -> Option<u64> {
+        let promise = self.clone();
+        within(READ_LIMIT, move || promise.read_open_pages()).unwrap_or(Some(self.pages))
+    }
+
+    fn read_open_pages(&self) -> Option<u64> {
         match self.to_restart {
             // Until it ends.
             Some((pid, held)) if works_for(pid, &self.data_directory, self.owner) => {
                 Some(self.pages.saturating_sub(held))
             }
             _ => {
-                let has_started = has_started(&self.data_directory, self.owner);
+                let has_started = is_in_use(&self.data_directory, self.owner);
                 (!has_started.unwrap_or(false)).then_some(self.pages)
             }
         }
@@ -65,7 +78,15 @@ impl Promise {
 
 /// Whether a server of this user runs in this directory and has its shared memory, which it allocates
 /// after it has written its lock file and loaded libraries. Reads no file of the user.
+///
+/// Errors: a process of the user makes the read wait.
 pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
+    let data = data.to_owned();
+    within(READ_LIMIT, move || is_in_use(&data, owner))
+        .unwrap_or_else(|| Err(Error::new("its processes could not be read in time")))
+}
+
+fn is_in_use(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
     let root = root();
     let mut buffer = Vec::new();
     for pid in Process::numbers(&root)? {

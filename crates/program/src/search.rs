@@ -25,7 +25,12 @@ use host::{
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::{Done, command::this, error::Error, root, target};
+use crate::{
+    Done,
+    command::{this, within},
+    error::Error,
+    root, target,
+};
 
 /// Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -86,24 +91,33 @@ pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, Re
     let outcome = match outcome() {
         Ok(outcome) => outcome,
         Err(code) => {
-            return Ok(Err(Absent {
-                path: "/proc/PID of other processes".into(),
-                why: Absence::Failed(code),
-            }));
+            return Ok(Err(absent(code)));
         }
     };
-    let mut servers = Vec::new();
-    for found in &outcome.found {
-        if Some(found.instance.pid) != own
-            && let Some(instance) = instances::refreshed(&root(), &found.instance)?
-        {
-            servers.push(Found {
+    let others = outcome.found.iter();
+    let others = others.filter(move |found| Some(found.instance.pid) != own);
+    let read = || -> Result<Vec<_>, ReadError> {
+        let refreshed = others.filter_map(|found| {
+            let instance = instances::refreshed(&root(), &found.instance).transpose()?;
+            Some(instance.map(|instance| Found {
                 instance,
                 ..found.clone()
-            });
-        }
+            }))
+        });
+        refreshed.collect()
+    };
+    // Any of them can make this wait.
+    match within(TIME_LIMIT, read) {
+        Some(servers) => Ok(Ok(servers?)),
+        None => Ok(Err(absent(Errno::TIMEDOUT.raw_os_error()))),
     }
-    Ok(Ok(servers))
+}
+
+fn absent(code: i32) -> Absent {
+    Absent {
+        path: "/proc/PID of other processes".into(),
+        why: Absence::Failed(code),
+    }
 }
 
 /// The servers of this IPC namespace. Errors: not all of them could be examined, so a server that
