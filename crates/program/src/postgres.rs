@@ -585,7 +585,8 @@ pub(crate) fn works_for(pid: u32, data: &Path, owner: Option<u32>) -> bool {
     is_of_user && fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data)
 }
 
-/// The process that works in this directory and has this number in a PID namespace of its own.
+/// The process of the owner of this directory that works there and has this number in a PID namespace
+/// of its own.
 ///
 /// Errors: a process has the number, and its directory cannot be read.
 fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {
@@ -593,6 +594,7 @@ fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {
     let Ok(data) = root.look_up(data) else {
         return Ok(None);
     };
+    let owner = data.owner_and_mode().ok().map(|(uid, _)| uid);
     let mut buffer = Vec::new();
     let mut denied = None;
     for pid in Process::numbers(&root)? {
@@ -605,7 +607,9 @@ fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {
         let Ok((process, identity)) = identity else {
             continue;
         };
-        if identity.numbers.len() < 2 || identity.numbers.last() != Some(&number) {
+        let is_in_namespace = identity.numbers.len() > 1;
+        let has_number = identity.numbers.last() == Some(&number);
+        if !is_in_namespace || !has_number || identity.uid != owner {
             continue;
         }
         match absent_or(process.is_working_directory(&data.file))? {
