@@ -121,7 +121,16 @@ is(scalar @lines, 1, 'a program of another user: ran') or diag(join "\n", @lines
 my ($session, $pid_namespace) = ($lines[0] // '') =~ /\A(.*)\|([^|]*)\z/s;
 is($session, "no control of init|$uid|65534|no key|0|0|0|0|0|0||no tty", 'a program of another user: has nothing of the session of root');
 isnt($pid_namespace, $namespace, 'a program of another user: a PID namespace of its own');
-is(scalar(grep { process_file($_, 'cmdline') =~ /^sleep\0?98765/ } map { m{(\d+)$} } glob '/proc/[0-9]*'), 0, 'a program of another user: leaves no process');
+my $sleeping = sub { my ($seconds) = @_; return scalar grep { process_file($_, 'cmdline') =~ /^sleep\0$seconds/ } map { m{(\d+)$} } glob '/proc/[0-9]*' };
+is($sleeping->(98765), 0, 'a program of another user: leaves no process');
+
+# Root kills the program while it runs.
+mkdir "$scratch/staying";
+written("$scratch/staying/$_", "#!/bin/sh\nsetsid sleep 98766 &\nexec sleep 98766\n") for qw(postgres initdb);
+root_types("$program plan -D $data --bindir $scratch/staying >$scratch/staying/out 2>&1 & echo \$! >$scratch/staying/pid");
+ok(until_true(sub { $sleeping->(98766) >= 2 }), 'a program of another user: stays');
+root_types("kill -9 \$(cat $scratch/staying/pid)");
+ok(until_true(sub { $sleeping->(98766) == 0 }), 'a program of another user: ends with that of root') or root_types('pkill -9 -f "^sleep 98766"');
 
 # Another user could put files there, or has one there.
 for (
@@ -144,7 +153,8 @@ written("$scratch/fake.pl", <<'PERL');
 use strict;
 use warnings;
 use IPC::SysV ();
-my ($bytes, $touch, $count, $mmap, $read) = map { $_ + 0 } @ARGV;
+my ($bytes, $touch, $count, $mmap, $read) = map { $_ + 0 } @ARGV[ 0 .. 4 ];
+my ($held, $sign) = @ARGV[ 5, 6 ];
 alarm 300;
 if (!$touch) { for (2 .. $count) { last unless fork } }
 # Every server has a small segment of System V, and a large one.
@@ -163,11 +173,19 @@ if ($count > 1) { mkdir $$; chdir $$; open my $conf, '>', $_ or die for qw(postg
 open my $file, '>', 'postmaster.pid' or die "postmaster.pid: $!";
 print {$file} join("\n", $$, '/x', time, 5439, '', '*', ' 1 1', 'ready'), "\n";
 close $file;
+if ($held)
+{
+	open my $opened, '<', $held or die "$held: $!";
+	select undef, undef, undef, 0.01 until -e $sign;
+	# Closes the file while the kernel keeps readers of the memory of this process waiting (fs/exec.c
+	# begin_new_exec).
+	exec 'sleep', 300;
+}
 sleep 300;
 PERL
 my $start_fakes = sub {
-	my ($place, $bytes, $touch, $count) = @_;
-	my $fakes = "cd $place && $user perl $scratch/fake.pl $bytes $touch $count @{[ $is_arm ? '222 63' : '9 0' ]}";
+	my ($place, $bytes, $touch, $count, @held) = @_;
+	my $fakes = "cd $place && $user perl $scratch/fake.pl $bytes $touch $count @{[ $is_arm ? '222 63' : '9 0' ]} @held";
 	root_types("($fakes) >$scratch/fakes.log 2>&1 & echo >$scratch/fakes; true");
 	ok(until_true(sub { my @found = grep { -s } glob $count > 1 ? "$place/*/postmaster.pid" : "$place/postmaster.pid"; @found >= $count }), "$count in $place")
 	  or diag(slurp_file("$scratch/fakes.log"));
@@ -233,6 +251,84 @@ $end_fakes->($data);
 	root_types("rm -rf $place/other");
 }
 
+# A directory that its owner has locked, so that nothing can end a process that looks up a name there.
+# Returns the process that holds the lock.
+written("$scratch/lock.pl", <<"PERL");
+use strict;
+use warnings;
+my (\$open, \$map, \$list) = @{[ $is_arm ? '(282, 222, 61)' : '(323, 9, 217)' ]};
+my (\$ids, \$directory) = \@ARGV;
+my \$length = 1 << 15;
+alarm 300;
+# Nobody fills these pages (UFFDIO_API, UFFDIO_REGISTER).
+open my \$faults, '+<&=', syscall(\$open, 0x80000) or die "userfaultfd: \$!";
+ioctl(\$faults, 0xc018aa3f, my \$api = pack 'Q3', 0xaa, 0, 0) or die "UFFDIO_API: \$!";
+my \$pages = syscall(\$map, 0, \$length, 3, 0x22, -1, 0);
+ioctl(\$faults, 0xc020aa00, my \$range = pack 'Q4', \$pages, \$length, 1, 0) or die "UFFDIO_REGISTER: \$!";
+(\$(, \$), \$<, \$>) = (\$ids, "\$ids \$ids", \$ids, \$ids);
+chdir \$directory or die "\$directory: \$!";
+opendir my \$opened, '.' or die;
+if (!fork)
+{
+	# A lookup waits only behind a process that wants to write.
+	select undef, undef, undef, 0.5;
+	open my \$file, '>', 'locked.pid';
+	exit;
+}
+syscall(\$list, fileno \$opened, \$pages, \$length);
+PERL
+my $lock = sub {
+	my ($ids, $directory) = @_;
+	root_types("perl $scratch/lock.pl $ids $directory >$scratch/lock.log 2>&1 & echo \$! >$scratch/lock.pid");
+	my $pid = slurp_file("$scratch/lock.pid") + 0;
+	my $waits = sub { my ($child) = process_file($pid, "task/$pid/children") =~ /(\d+)/; return $child && (state_of($child) // '') eq 'D' };
+	ok(until_true($waits), "$directory is locked") or diag(slurp_file("$scratch/lock.log"));
+	return $pid;
+};
+
+# Runs the program with each of these arguments at the same time, and `more` as well, while processes
+# hold locks. /etc/postgresql has only a cluster whose directory is $place/etc/15/locked. Returns the
+# outputs, whose last lines are the exit statuses.
+my $run_all = sub {
+	my ($holders, $more, @arguments) = @_;
+	my $script = join '', map { "($program $arguments[$_]; echo \$?) >$scratch/out.$_ 2>&1 & p$_=\$!\n" } 0 .. $#arguments;
+	written("$scratch/all.sh", "mkdir -p /etc/postgresql; mount --bind $place/etc /etc/postgresql\n$script\n$more\nwait " . join(' ', map { "\$p$_" } 0 .. $#arguments) . "\n");
+	root_types("unshare --mount sh $scratch/all.sh");
+	is(scalar(grep { process_file($_, 'status') =~ /^State:\s+[SDR]/m } @$holders), scalar @$holders, 'all of these runs have ended before the lock');
+	return map { slurp_file("$scratch/out.$_") } 0 .. $#arguments;
+};
+# Writes the list of ensure: it has set a page aside for the server of this directory.
+my $promise_to = sub {
+	my ($directory) = @_;
+	my ($now) = slurp_file('/proc/uptime') =~ /^(\d+)/;
+	my $promise = { data_directory => $directory, owner => $uid, page_size_bytes => $kb << 10, pages => 1, to_restart => undef, since => $now };
+	written("$scratch/promises", JSON::PP->new->encode([$promise]));
+	root_types("mkdir -p -m 700 /run/hugeinfo; install -m 600 $scratch/promises /run/hugeinfo/promises.json");
+	return;
+};
+my $not_in_time = qr/^hugeinfo: the files of the server could not be read in time\n.*\n3$/s;
+my $own_name = $node->data_dir;
+my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0search\0/ } map { m{(\d+)$} } glob '/proc/[0-9]*' };
+
+{
+	my $locked = "$place/etc/15/locked";
+	# A new directory, of which the kernel knows no names.
+	root_types("mkdir -p $locked; chown $uid $locked");
+	$promise_to->($locked);
+	my @holders = $lock->($uid, $locked);
+	my ($status_all, $ensure_all, $named, $check, $found) =
+	  $run_all->(\@holders, "sleep 5; ($program ensure --for start $own --lock-wait 1s --wait 1s; kill -0 \$p1; echo \$?) >$scratch/meanwhile 2>&1",
+		"status --all --bindir $bindir", "ensure --all --for restart --bindir $bindir", "status -D $locked", 'check --cluster 15/locked --format nagios', 'search');
+	like($status_all, qr/^\Q$own_name\E:\n(?!UNKNOWN)/m, 'a locked directory: status --all shows the other server');
+	like($status_all, qr/^\Q\/etc\/postgresql\/15\/locked\E:\nUNKNOWN .* did not end within 20 s/m, 'a locked directory: status --all names it');
+	like($ensure_all, qr/^\Q$own_name\E: the next start is unknown.*^\Q\/etc\/postgresql\/15\/locked\E: \S+ did not end within 20 s\n3$/ms, 'a locked directory: ensure --all');
+	like(slurp_file("$scratch/meanwhile"), qr/^\Q$own_name\E: the server runs; .*\n0$/m, 'a locked directory: another ensure, for which pages of it are set aside, need not wait');
+	like($_, $not_in_time, 'a locked directory: its own status is unknown') for $named, $check;
+	like($found, qr/"End"\n0\n\z/, 'a locked directory: the search ends');
+	is($searches->(), 0, 'a locked directory: no search waits for it');
+	root_types("kill -9 @holders; rm -rf $locked");
+}
+
 # A file system of another user that never answers, in which a process works.
 {
 	my $mount = "$scratch/mount";
@@ -248,10 +344,15 @@ alarm 300;
 while (sysread \$fuse, my \$request, 1 << 20)
 {
 	my (\$length, \$code, \$unique) = unpack 'LLQ', \$request;
-	next if -e '$scratch/is_silent';
+	# Also FUSE_FLUSH.
+	next if \$code == 25 || -e '$scratch/is_silent';
 	my (\$error, \$body) = (-38, '');
 	(\$error, \$body) = (0, pack('LLLLSSLLSSL', 7, 31, 0, 0, 8, 8, 4096, 1, 0, 0, 0) . "\\0" x 28) if \$code == 26;
-	(\$error, \$body) = (0, pack('QLLQ6L3LLLLLLL', 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 040777, 2, $uid, $gid, 0, 4096, 0)) if \$code == 3;
+	my \$attributes = sub { my (\$inode, \$mode) = \@_; return pack('Q6L3LLLLLLL', \$inode, 0, 0, 0, 0, 0, 0, 0, 0, \$mode, 2, $uid, $gid, 0, 4096, 0) };
+	# FUSE_GETATTR, FUSE_LOOKUP and FUSE_OPEN.
+	(\$error, \$body) = (0, pack('QLL', 0, 0, 0) . \$attributes->(1, 040777)) if \$code == 3;
+	(\$error, \$body) = (0, pack('Q4LL', 2, 0, 60, 60, 0, 0) . \$attributes->(2, 0100666)) if \$code == 1;
+	(\$error, \$body) = (0, pack('QLL', 0, 0, 0)) if \$code == 14;
 	syswrite \$fuse, pack('LlQ', 16 + length \$body, \$error, \$unique) . \$body;
 }
 PERL
@@ -260,14 +361,34 @@ PERL
 	written("$scratch/inside.pl", 'use IPC::SysV; alarm 300; $id = shmget(0, 4096, 0600); $at = IPC::SysV::shmat($id, undef, 0); shmctl($id, 0, 0); $| = 1; print "inside\n"; sleep 300');
 	root_types("(cd $mount; exec $user perl -e 'exec {q(/usr/bin/perl)} q(postgres), q($scratch/inside.pl)') >$scratch/inside 2>&1 & echo \$! >$scratch/inside.pid");
 	ok(until_true(sub { -e "$scratch/inside" && slurp_file("$scratch/inside") =~ /inside/ }), 'a process works there') or diag(slurp_file("$scratch/inside"));
+
+	# A server of a user whose process nobody can look at after a sign, from the middle of a run of ensure
+	# on. The other cluster, of the same user, has PostgreSQL write the sign.
+	my ($other, $cluster) = ("$place/stuck", "$place/etc/15/signs");
+	root_types("mkdir -p -m 755 $other $cluster; : >$other/postgresql.conf; : >$other/postgresql.auto.conf; cp -a $data/. $cluster; chown -R $uid $other $cluster");
+	written("$scratch/spies/postgres", "#!/bin/sh\nsleep 2; : >$said/sign; sleep 1; exit 1\n");
+	sleep 2;
+	$start_fakes->($other, 96 << 20, 1, 1, "$mount/file", "$said/sign");
+	my ($stuck) = slurp_file("$other/postmaster.pid") =~ /^(\d+)/;
+	my ($ensure) = $run_all->([$stuck], ':', "ensure --all --for restart --bindir $spies");
+	like($ensure, qr/^\Q$other\E: its memory could not be read in time$/m, 'a server that is stuck: ensure --all names it');
+	like($ensure, qr/^\Q$own_name\E: the next start is unknown/m, 'a server that is stuck: ensure --all goes on');
+	$promise_to->($other);
+	my ($status_all, $named, $own_status, $own_ensure) =
+	  $run_all->([$stuck], ':', 'status --all', "status -D $other", "status $own --bindir $bindir", "ensure --for start --lock-wait 1s $own --bindir $bindir");
+	like($status_all, qr/^hugeinfo: the search for servers failed: .*\n3$/s, 'a server that is stuck: status --all');
+	like($named, $not_in_time, 'a server that is stuck: its own status is unknown');
+	like($own_status, qr/^\w+ +On 4 kB pages: .*\n1$/s, 'a server that is stuck: status of the other server');
+	like($own_ensure, qr/^\Q$own_name\E: the server runs; .*\n0$/s, 'a server that is stuck: ensure for the other server');
+	root_types("rm -rf $cluster");
+
 	append_to_file("$scratch/is_silent", '');
 	$node->stop;
 	my $start = Time::HiRes::time();
 	($status, $out) = as_root("ensure --for start $own");
 	is($status, 0, 'a file system that never answers: exit status') or diag($out);
 	cmp_ok(Time::HiRes::time() - $start, '<', 60, 'a file system that never answers: ends');
-	my @waiting = grep { process_file($_, 'cmdline') =~ /\0search\0/ } map { m{(\d+)$} } glob '/proc/[0-9]*';
-	is(scalar @waiting, 0, 'a file system that never answers: no process waits for it');
+	is($searches->(), 0, 'a file system that never answers: no process waits for it');
 	($status, $out) = as_root("status -D $mount");
 	like($out, qr/\Q$mount\E is on a file system that a program of a user serves/, 'a data directory there: the message');
 	root_types("kill -9 \$(cat $scratch/inside.pid) \$(cat $scratch/silent.pid); umount -l $mount; true");
