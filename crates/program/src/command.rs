@@ -67,8 +67,8 @@ pub(crate) fn end_on_signal() -> Result<(), Error> {
     handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
 }
 
-/// Runs a function for a limited time. `None`: the time is over. The function must not look up names in
-/// directories of users, because this process could not end while it waits.
+/// Runs a function for a limited time. `None`: the time is over. The function must not look up names
+/// in directories of users, because this process could not end while it waits.
 pub(crate) fn within<T: Send + 'static>(
     limit: Duration,
     read: impl FnOnce() -> T + Send + 'static,
@@ -81,8 +81,8 @@ pub(crate) fn within<T: Send + 'static>(
 
 /// Continues in a child process. The caller waits for it and exits with its status.
 ///
-/// Errors: the child waits for a file. Any user can lock a directory, and nothing ends a process that
-/// looks up a name there.
+/// Errors: the child waits for a file. Any user can lock a directory, and nothing ends a process
+/// that looks up a name there.
 pub(crate) fn watch() -> Result<(), Error> {
     let failed = |errno: Errno| Error::new(format!("could not start a process: {errno}"));
     // SAFETY: this process has no other thread.
