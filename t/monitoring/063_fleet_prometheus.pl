@@ -38,13 +38,15 @@ sub value { my ($scrape, $series) = @_; return $scrape =~ /^\Q$series\E(?:\{[^}]
 sub with { my ($scrape, $series, $value) = @_; return $scrape =~ s/^(\Q$series\E(?:\{[^}]*\})? )\S+$/$1$value/mgr }
 
 # Name, labels and scrape of each server. Every fifth is on small pages, and in every third cluster
-# one of two. Two of ten are on one host, and the second would use some of the idle pages.
+# one of two. Half of the former have huge_pages = off. Two of ten are on one host, and the second
+# would use some of the idle pages.
 sub fleet
 {
 	my ($small, $huge) = @_;
 	return map {
 		my $on_small = $_ % 5 == 0 || $_ % 6 == 1;
 		my $scrape = $on_small ? $small : $huge;
+		$scrape =~ s/^(pg_hugeinfo_setting_info\{[^}]*\bhuge_pages=")[^"]*/${1}off/m or die "no setting\n" if $_ % 10 == 0;
 		$scrape = with($scrape, 'pg_hugeinfo_fits_after_restart', 0) if $_ % 7 == 0;
 		# some have idle pages, and all have different page tables
 		my $idle = $_ % 10 == 3 ? 1000 + $_ : $_ % 10 == 4 ? 900 + $_ : 0;
@@ -76,6 +78,7 @@ sub by_job
 }
 
 my $is_small = sub { return value($_[0]{scrape}, 'pg_hugeinfo_in_use') == 0 };
+my $fell_back = sub { return $is_small->($_[0]) && $_[0]{scrape} !~ /^pg_hugeinfo_setting_info\{[^}]*\bhuge_pages="off"/m };
 my $is_lost = sub { return !$is_small->($_[0]) && value($_[0]{scrape}, 'pg_hugeinfo_fits_after_restart') == 0 };
 
 sub idle_bytes
@@ -103,11 +106,16 @@ sub compare_rules
 	return;
 }
 
+# Clusters with servers on small and on huge pages, without those that have huge_pages = off.
 sub uneven
 {
 	my (@fleet) = @_;
 	my %seen;
-	$seen{ $_->{labels}{cluster} }{ $is_small->($_) ? 'small' : 'huge' } = 1 for @fleet;
+	for (@fleet)
+	{
+		$seen{ $_->{labels}{cluster} }{small} = 1 if $fell_back->($_);
+		$seen{ $_->{labels}{cluster} }{huge} = 1 if !$is_small->($_);
+	}
 	return grep { keys %{ $seen{$_} } == 2 } keys %seen;
 }
 
@@ -122,7 +130,8 @@ sub compare_dashboard
 	is_deeply([ grep { !@{ $answer{$_} } } @expressions ], [], "$name: the dashboard has " . @expressions . ' expressions, and each has a result');
 	my $sums = sub { my ($pattern) = @_; return [ map { $answer{$_}[0]{value} + 0 } grep { $_ =~ $pattern } @expressions ] };
 	is_deeply($sums->(qr/^count\(pg_hugeinfo_in_use/), [ scalar @fleet ], "$name: the dashboard counts servers");
-	is_deeply($sums->(qr/^sum\(pg_hugeinfo_in_use/), [ scalar grep { $is_small->($_) } @fleet ], "$name: the dashboard counts those on small pages");
+	is_deeply($sums->(qr/^sum\(\(pg_hugeinfo_in_use\{[^}]*\} == bool 0/), [ scalar grep { $fell_back->($_) } @fleet ], "$name: the dashboard counts those that fell back");
+	is_deeply($sums->(qr/^sum\(\(pg_hugeinfo_in_use\{[^}]*\} == bool 1/), [ scalar grep { $is_lost->($_) } @fleet ], "$name: the dashboard counts those that a restart would lose");
 	my %idle;
 	push @{ $idle{ $_->{host} } }, idle_bytes($_->{scrape}) for @fleet;
 	is_deeply($sums->(qr/^sum\(min .*pg_hugeinfo_pool_idle_pages/), [ sum0(map { min(@$_) } values %idle) ], "$name: the dashboard adds up idle memory, each host once");
