@@ -3,9 +3,10 @@
 use crate::{
     model::{
         Blocked,
-        demand::{Demands, Hidden, IdleFor, Name, PoolTarget},
+        demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
         machine::Machine,
         memory::{self, CommitLimit},
+        numa::{self, NodePart},
         start::{self, Fit, Reason, StartOutcome},
     },
     render,
@@ -13,7 +14,7 @@ use crate::{
 };
 use host::{
     linux::boot::Words,
-    units::{Bytes, PageSize, Pages},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 /// A decision. Figures are enough when they are followed exactly.
@@ -50,13 +51,19 @@ pub enum Decision {
         /// The reason.
         why: String,
     },
-    /// Free memory on NUMA nodes, or let the server use more of them.
-    FreeNodeMemory {
+    /// Allocate pages on some NUMA nodes: which node gets how many is for a person to decide.
+    AllocateOnNodes {
         /// The size of the pages.
         size: PageSize,
-        /// Pages that do not fit.
-        missing: Pages,
-        /// The alternative.
+        /// Pages that this server needs on the nodes that it is allowed to use.
+        needed: Pages,
+        /// Reserved pages of other processes, which they could need on the same nodes.
+        reserved: Pages,
+        /// Pages that these nodes lack.
+        lacking: Pages,
+        /// These nodes, with their figures.
+        nodes: Vec<NodePart>,
+        /// An alternative.
         lower: Option<Lower>,
     },
     /// Set the pool by node on the kernel command line.
@@ -264,11 +271,7 @@ pub(crate) fn of_blocked(
             release: None,
         },
         Blocked::UnknownMemory { size, pages, why } => Decision::CheckMemory { size, pages, why },
-        Blocked::NodeMemory { size, missing } => Decision::FreeNodeMemory {
-            size,
-            missing,
-            lower: Lower::by_pages(machine, size, required, missing),
-        },
+        Blocked::UnknownNodes { size, missing } => about_nodes(machine, size, missing),
         Blocked::CommitLimit { missing } => add_swap(machine, missing),
         Blocked::ReservedPages => Decision::WaitForReservedPages,
         Blocked::SetOutside | Blocked::FaultLimit => Decision::RaiseLimitOutside,
@@ -288,6 +291,39 @@ pub(crate) fn of_blocked(
                 .to_owned(),
         ),
     }
+}
+
+/// The decision about a pool that lacks this many pages, on a host on which this server is bound to
+/// some NUMA nodes.
+pub(crate) fn about_nodes(machine: &Machine, size: PageSize, missing: Pages) -> Decision {
+    let required = demand::of_next_start(machine, size, &machine.next_start());
+    let part = machine.allowed_part(size);
+    let lacking = numa::lacking_on_allowed(machine, size, required).unwrap_or_default();
+    if lacking == Pages(0) {
+        return about_other_nodes(missing, size);
+    }
+    let mapped = numa::most_for_mapped(machine, size).and_then(|_| machine.pages_held(size));
+    Decision::AllocateOnNodes {
+        size,
+        needed: required.max(mapped.unwrap_or_default()),
+        reserved: numa::reserved_by_others(machine, size).unwrap_or_default(),
+        // A write to the file of a node makes its surplus pages persistent first (mm/hugetlb.c
+        // `set_max_huge_pages`).
+        lacking: lacking + part.map_or(Pages(0), |part| part.surplus),
+        nodes: part.map_or(Vec::new(), |part| part.nodes.clone()),
+        lower: match mapped {
+            Some(_) => None,
+            None => Lower::by_pages(machine, size, required, lacking),
+        },
+    }
+}
+
+/// The decision about pages for other servers, if this server has its own.
+pub(crate) fn about_other_nodes(missing: Pages, size: PageSize) -> Decision {
+    Decision::Text(format!(
+        "allocate {} for other servers, on the NUMA nodes that they use",
+        huge_pages(missing, size)
+    ))
 }
 
 /// The commit limit that is enough for this much, with the reserve of a tenth.

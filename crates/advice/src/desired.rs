@@ -59,8 +59,6 @@ pub(crate) struct PoolChange {
     pub(crate) before: Pages,
     /// Persistent pages afterwards.
     pub(crate) pages: Pages,
-    /// Pages of each node, if the whole pool cannot be set by one write.
-    pub(crate) by_node: Vec<(u32, Pages)>,
 }
 
 impl Desired {
@@ -158,53 +156,22 @@ impl Desired {
         let grows = before < needed
             && (self.size == Some(size) || target.after.asked_by_others() > Pages(0));
         let releases = before > needed && self.releases_idle(machine, &target);
-        let change = PoolChange {
+        let mut pages = if grows || releases { needed } else { before };
+        if machine.is_bound_to_nodes() {
+            let required = demand::of_next_start(machine, size, &self.next);
+            let lacking = numa::lacking_on_allowed(machine, size, required).unwrap_or_default();
+            if lacking > Pages(0)
+                && let Some(pool) = machine.pool(size)
+            {
+                // Pages for other servers can be on other nodes.
+                pages = Pages(pool.total) + lacking;
+            }
+        }
+        Ok((pages != before).then_some(PoolChange {
             size,
             before,
-            pages: if grows || releases { needed } else { before },
-            by_node: Vec::new(),
-        };
-        let required = demand::of_next_start(machine, size, &self.next);
-        let lacking = numa::lacking_on_allowed(machine, size, required).unwrap_or_default();
-        if self.is_bound_in(machine, size) && lacking > Pages(0) {
-            return self.on_allowed_nodes(machine, change, required, lacking);
-        }
-        Ok((change.pages != before).then_some(change))
-    }
-
-    /// Whether the server can only use the part of this pool that is on some of the NUMA nodes.
-    fn is_bound_in(&self, machine: &Machine, size: PageSize) -> bool {
-        machine.is_bound_to_nodes()
-            && (self.size == Some(size) || machine.backing() == Backing::HugePages(size))
-    }
-
-    /// The change that adds pages on the nodes that the server is allowed to use.
-    fn on_allowed_nodes(
-        &self,
-        machine: &Machine,
-        change: PoolChange,
-        required: Pages,
-        lacking: Pages,
-    ) -> Result<Option<PoolChange>, Decision> {
-        let size = change.size;
-        let part = machine.allowed_part(size);
-        let Some((part, pool)) = part.zip(machine.pool(size)) else {
-            return Ok(None);
-        };
-        // Surplus pages become persistent first. Pages for other servers can be on other nodes.
-        let total = Pages(pool.total);
-        match part.grown(lacking) {
-            Ok(by_node) => Ok(Some(PoolChange {
-                pages: total + lacking,
-                by_node,
-                ..change
-            })),
-            Err(missing) => Err(Decision::FreeNodeMemory {
-                size,
-                missing,
-                lower: Lower::by_pages(machine, size, required, missing),
-            }),
-        }
+            pages,
+        }))
     }
 
     /// Whether idle pages are worth releasing. A running server keeps its pages until a restart,
@@ -213,7 +180,7 @@ impl Desired {
     fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
         let will_release = target.now.total() > target.after.total();
         target.idle_for.is_none()
-            && !self.is_bound_in(machine, target.now.size)
+            && !machine.is_bound_to_nodes()
             && !CheckId::PoolSize.is_muted(machine)
             && (self.restart || !will_release)
             && checks::is_much_idle(
@@ -371,7 +338,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         .as_ref()
         .map_or(Pages(0), |request| Pages(request.pages));
     let own = demands.of_this_server();
-    if asked >= pages && numa::of_even_boot(machine, asked) >= own {
+    if asked >= pages {
         return Ok(None);
     }
     if let Some(decision) = unless_start_is_safe(machine, size, own) {

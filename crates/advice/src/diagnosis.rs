@@ -328,11 +328,8 @@ impl Remedies {
         }
         let size = checks::largest_idle_size(machine)?;
         let target = PoolTarget::of(machine, size, &machine.next_start())?;
-        let step = Step::SetPool {
-            size,
-            pages: target.recommended(),
-            by_node: Vec::new(),
-        };
+        let pages = target.recommended();
+        let step = Step::SetPool { size, pages };
         let after = machine.apply(&step).ok()?;
         let is_fixed = !id.judge(&after).status.needs_attention();
         is_fixed.then(|| Remedy::steps(vec![step]))
@@ -397,15 +394,6 @@ fn steps_for_running(machine: &Machine, id: CheckId) -> Option<Vec<Step>> {
             let limits = limits.into_iter();
             let limits = limits.filter(|change| change.counts == Counts::Faults);
             limits.map(Step::RaiseLimit).collect()
-        }
-        CheckId::HugePages => {
-            let mut running = machine.clone();
-            running.state.planned = None;
-            running.state.files = Files::NothingPending;
-            running.state.has_pending_restart = false;
-            let mut desired = Desired::of(&running).ok()?;
-            desired.pools.retain(|change| change.pages > change.before);
-            diff::plan(&running, &desired, &[], &[]).ok()?
         }
         _ => return None,
     };

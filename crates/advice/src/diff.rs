@@ -37,6 +37,8 @@ pub(crate) fn plan(
     extra: &[Step],
 ) -> Result<Vec<Step>, Decision> {
     let orders: &[Order] = match (machine.server_state, desired.restart) {
+        // No pool grows by a command, so a stop does not help.
+        (ServerState::Running, true) if machine.is_bound_to_nodes() => &[Order::Restart],
         (ServerState::Running, true) => &[Order::Restart, Order::Stopped],
         (ServerState::Running, false) => &[Order::Running],
         (ServerState::Stopped | ServerState::NotCreated, _) => &[Order::Stopped],
@@ -126,29 +128,9 @@ fn is_held(machine: &Machine, change: &PoolChange) -> bool {
 fn set_pool(machine: &Machine, change: &PoolChange, steps: &mut Vec<Step>) {
     let pool = machine.pool(change.size);
     let PoolChange { size, pages, .. } = *change;
-    if change.by_node.is_empty() {
-        if pool.map(Pool::persistent) != Some(pages.0) {
-            steps.push(Step::SetPool {
-                size,
-                pages,
-                by_node: Vec::new(),
-            });
-        }
-        return;
+    if pool.map(Pool::persistent) != Some(pages.0) {
+        steps.push(Step::SetPool { size, pages });
     }
-    // A node cannot be set while surplus pages exist: one write makes them persistent.
-    if let Some(pool) = pool.filter(|pool| pool.surplus > 0) {
-        steps.push(Step::SetPool {
-            size,
-            pages: Pages(pool.total),
-            by_node: Vec::new(),
-        });
-    }
-    steps.push(Step::SetPool {
-        size,
-        pages,
-        by_node: change.by_node.clone(),
-    });
 }
 
 /// Idle pages that the kernel can split into pages of a pool that has to grow.
@@ -160,8 +142,8 @@ fn demote(machine: &Machine, grown: &[&PoolChange], shrunk: &[&PoolChange]) -> V
         };
         let into = grown
             .iter()
-            .find(|into| into.by_node.is_empty() && pool.demote_bytes == Some(into.size.0));
-        let Some(into) = into.filter(|_| from.by_node.is_empty()) else {
+            .find(|into| pool.demote_bytes == Some(into.size.0));
+        let Some(into) = into else {
             continue;
         };
         let missing = (into.pages - into.before) * into.size;

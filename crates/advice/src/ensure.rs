@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    check::{Plan, Remedy},
     decision::{self, Decision},
-    desired::without_wishes,
-    diagnosis,
     thresholds::ENSURE_LEAVES_BYTES,
 };
 use crate::model::{
@@ -39,22 +36,17 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     let target = Forecast::of_target(machine).ok_or_else(|| decision::of_next_start(machine))?;
     let size = PageSize(target.pool.page_bytes);
     let steps = match reason {
-        Reason::PoolShort { .. } | Reason::Overcommit { .. } if machine.is_bound_to_nodes() => {
-            on_allowed_nodes(machine, size)?
-        }
         Reason::PoolShort { .. } | Reason::Overcommit { .. } => {
             // Persistent pages, because the kernel might not find surplus pages during the start.
             let pages = target.required + target.others.unwrap_or_default();
             let growth = pages - Pages(target.pool.total);
             let compact = (growth > ready_pages(machine, size)).then_some(Step::Compact);
-            let grow = Step::SetPool {
-                size,
-                pages,
-                by_node: Vec::new(),
-            };
+            let grow = Step::SetPool { size, pages };
             compact.into_iter().chain([grow]).collect()
         }
-        Reason::NodesShort { .. } => on_allowed_nodes(machine, size)?,
+        Reason::NodesShort { .. } => {
+            return Err(decision::about_nodes(machine, size, Pages(0)));
+        }
         _ => Vec::new(),
     };
     let blocked = |blocked| decision::of_blocked(machine, size, target.required, blocked);
@@ -141,19 +133,6 @@ fn missing_for_system(after: &Machine) -> Bytes {
     usage.map_or(Bytes(0), |available| {
         Bytes(ENSURE_LEAVES_BYTES) + memory::untouched(after) - Bytes(available)
     })
-}
-
-/// Writes for each of the nodes that the server is allowed to use, without pages for other servers
-/// that ask for them.
-fn on_allowed_nodes(machine: &Machine, size: PageSize) -> Result<Vec<Step>, Decision> {
-    match diagnosis::how_to_set(&without_wishes(machine), size) {
-        Remedy::Steps(Plan { mut steps, .. }) => {
-            steps.retain(|step| matches!(step, Step::Compact | Step::SetPool { .. }));
-            Ok(steps)
-        }
-        Remedy::NeedsDecision(decision) => Err(decision),
-        Remedy::Nothing | Remedy::As(_) => Ok(Vec::new()),
-    }
 }
 
 fn only_grows(machine: &Machine, steps: &[Step]) -> bool {

@@ -9,7 +9,7 @@ use std::{
 
 use advice::model::step::Step;
 use host::{
-    linux::{hugepages, numa::nodes},
+    linux::hugepages,
     units::{PageSize, Pages},
 };
 
@@ -21,7 +21,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 /// Bytes of one write, so that a signal is noticed, and progress is shown.
 const CHUNK_BYTES: u64 = 1 << 30;
 
-/// The persistent pages of a pool, or of its part on a NUMA node.
+/// The persistent pages of a pool.
 struct Counter {
     directory: PathBuf,
     size: PageSize,
@@ -193,25 +193,13 @@ impl Growth {
     }
 }
 
-/// The directories of the pools, or of their parts on NUMA nodes, and their pages.
+/// The directories of the pools, and their pages.
 fn wanted(steps: &[Step]) -> Vec<(String, PageSize, Pages)> {
     let pools = steps.iter().filter_map(|step| match step {
-        Step::SetPool {
-            size,
-            pages,
-            by_node,
-        } => Some((*size, *pages, by_node)),
+        Step::SetPool { size, pages } => Some((hugepages::directory(size.0), *size, *pages)),
         _ => None,
     });
-    pools
-        .flat_map(|(size, pages, by_node)| match by_node.as_slice() {
-            [] => vec![(hugepages::directory(size.0), size, pages)],
-            nodes => nodes
-                .iter()
-                .map(|(node, pages)| (nodes::pool_directory(*node, size.0), size, *pages))
-                .collect(),
-        })
-        .collect()
+    pools.collect()
 }
 
 /// Compacts memory, so that the kernel finds more huge pages. Growing goes on without it, for example

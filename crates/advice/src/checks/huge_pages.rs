@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Status},
+    decision::{self, Decision},
     model::{
         machine::Machine,
         numa,
@@ -14,13 +15,13 @@ use crate::{
 };
 use host::{
     server::state::{Backing, HugePages, SharedMemoryType},
-    units::{Bytes, PageSize, capitalized, huge_pages},
+    units::{Bytes, PageSize, Pages, capitalized, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
     name: "huge_pages",
     judge,
-    cure: Cure::Core(|_| None),
+    cure: Cure::Core(decision),
     needs_running_server: true,
     counts_for_server: |_| true,
     is_about_start: false,
@@ -43,6 +44,12 @@ pages or none, and does not log a fallback.
 **What to do.** Follow the remedy. If RAM cannot hold the new pool and the segment on 4 kB pages at
 the same time, the remedy stops PostgreSQL before it sets the pool. It then also tells you how to
 restore the pool if the kernel allocates fewer pages than requested.
+
+If the server is bound to some NUMA nodes, there is no command that adds pages: a write to
+`vm.nr_hugepages` leaves the nodes to the kernel. The remedy shows how many pages the nodes of the
+server lack, and what each of them has. Write the new number of a node to
+`/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages`, or let the server use more
+nodes.
 ",
 };
 
@@ -75,6 +82,15 @@ fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
             ),
         ),
     }
+}
+
+/// The decision about pages that the nodes of the running server lack, whatever its next start needs.
+fn decision(machine: &Machine) -> Option<Decision> {
+    let Backing::HugePages(size) = machine.backing() else {
+        return None;
+    };
+    numa::most_for_mapped(machine, size)?;
+    Some(decision::about_nodes(machine, size, Pages(0)))
 }
 
 fn on_small_pages(machine: &Machine) -> Finding {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Unknown, whole},
-    decision::Decision,
+    decision::{self, Decision},
     model::{
         demand::{self, Demands, Hidden, When, Who},
         machine::Machine,
@@ -167,16 +167,12 @@ fn decision(machine: &Machine) -> Option<Decision> {
     let next = machine.next_start();
     let counted = Demands::of(machine, size, &next, When::AfterRestart)?;
     if counted.asked_by_others() == demands.asked_by_others() {
-        // Something else than memory keeps the pool from growing: a bound server only gets pages
-        // on its own nodes.
+        // Something else than memory keeps the pool from growing: pages on the nodes of a bound
+        // server come first.
         let own = numa::lacking_on_allowed(machine, size, demands.of_this_server())?;
         let missing = pages - has - own;
-        return (own > Pages(0) && missing > Pages(0)).then(|| {
-            Decision::Text(format!(
-                "allocate {} for other servers, on the NUMA nodes that they use",
-                huge_pages(missing, size)
-            ))
-        });
+        return (own > Pages(0) && missing > Pages(0))
+            .then(|| decision::about_other_nodes(missing, size));
     }
     let missing = demands.missing_now(machine);
     let fits = missing.unwrap_or_default() == Bytes(0);

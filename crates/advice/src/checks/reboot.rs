@@ -35,7 +35,6 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `not_set_at_boot` | warning | nothing sets the pool at boot |
 | `not_read_at_boot` | warning | a file sets the pool, but systemd does not read this file |
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
-| `spread_at_boot` | warning | the boot configuration spreads the pages over all NUMA nodes, so that the nodes that the server is allowed to use get too few |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
 | `low_commit_limit_at_boot` | warning | with strict overcommit (`vm.overcommit_memory = 2`) and a ratio, the pools of the next boot would leave programs less than they have committed. Settings that sysctl.d does not set count as they are now |
 | `too_many_at_boot` | warning | the pools would leave less than 10% of RAM |
@@ -46,6 +45,7 @@ The check is `unknown`
   `hugetlb_cma` or a file that cannot be read;
 - if parameters on the kernel command line repeat a page size, set the pages of each NUMA node, or
   are unusual in another way;
+- if the server is bound to some NUMA nodes: which pages they get at boot is unknown;
 - in a container, where the files of the host are not visible.
 
 It does not notice units or a kubelet that set the pool.
@@ -89,7 +89,6 @@ fn judge(machine: &Machine) -> Judgment {
     let asked = request.map_or(Pages(0), |request| Pages(request.pages));
     let required = demands.total();
     let fell_short = fell_short(machine, size, asked, required);
-    let on_nodes = numa::of_even_boot(machine, asked);
     let low = demands.low_commit_limit_at_boot(machine, asked);
     let low = low.map(|then| {
         format!(
@@ -105,16 +104,6 @@ fn judge(machine: &Machine) -> Judgment {
                 "{} sets {} at boot; {demands}.",
                 request.place,
                 huge_pages(asked, size)
-            ),
-        ),
-        Some(request) if on_nodes < demands.of_this_server() => Finding::warning(
-            "spread_at_boot",
-            format!(
-                "{} sets {} at boot, spread over all NUMA nodes; the server needs {} on the nodes that it is allowed to use ({}), which get about {on_nodes}.",
-                request.place,
-                huge_pages(asked, size),
-                demands.of_this_server(),
-                render::numbers(&numa::allowed_numbers(machine))
             ),
         ),
         Some(request) if low.is_some() => Finding::warning(
@@ -135,6 +124,13 @@ fn judge(machine: &Machine) -> Judgment {
                 machine.pool(size).map_or(0, Pool::persistent)
             ),
         ),
+        Some(request) if machine.is_bound_to_nodes() => Finding::unknown(format!(
+            "{} sets {} at boot on all NUMA nodes together; the server needs {} on those that it is allowed to use ({}).",
+            request.place,
+            huge_pages(asked, size),
+            demands.of_this_server(),
+            render::numbers(&numa::allowed_numbers(machine))
+        )),
         Some(request) => Finding::ok(
             "set_at_boot",
             format!(

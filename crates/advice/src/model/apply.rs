@@ -45,11 +45,12 @@ pub enum Blocked {
     },
     /// Free memory is too fragmented for the pool, and has not been compacted.
     Fragmented,
-    /// NUMA nodes have too little memory for their part of the pool.
-    NodeMemory {
+    /// The server is bound to some NUMA nodes, and the kernel chooses the nodes that get or lose
+    /// pages of a pool: the effect on the nodes of the server is unknown.
+    UnknownNodes {
         /// Size of the pages.
         size: PageSize,
-        /// Pages that do not fit.
+        /// Pages that are missing in the whole pool.
         missing: Pages,
     },
     /// Committed memory would exceed the strict commit limit: `fork` and `malloc` would fail.
@@ -106,11 +107,7 @@ impl Machine {
     fn take_step(&mut self, step: &Step) -> Result<(), Blocked> {
         match step {
             Step::Compact => self.is_compacted = true,
-            Step::SetPool {
-                size,
-                pages,
-                by_node,
-            } => self.set_pool(*size, *pages, by_node)?,
+            Step::SetPool { size, pages } => self.set_pool(*size, *pages)?,
             Step::Demote { from, into, pages } => self.demote(*from, *into, *pages)?,
             Step::SetPoolAtBoot { edit, .. } => self.edit_boot(edit)?,
             Step::RaiseLimit(change) => self.raise_limit(change)?,
@@ -143,29 +140,14 @@ impl Machine {
         Ok(())
     }
 
-    fn set_pool(
-        &mut self,
-        size: PageSize,
-        pages: Pages,
-        by_node: &[(u32, Pages)],
-    ) -> Result<(), Blocked> {
+    fn set_pool(&mut self, size: PageSize, pages: Pages) -> Result<(), Blocked> {
         let before = self.clone();
         let pool = self.pool(size).ok_or(Blocked::Inapplicable)?.clone();
         let growth = pages - Pages(pool.total);
-        let shrinks = Pages(pool.persistent()) > pages;
-        if by_node.is_empty() {
-            if shrinks {
-                self.can_shrink_on_any_node(size)?;
-            }
-        } else {
-            // Before Linux 6.7 such a write allocates too many pages where surplus pages exist.
-            let part = self.allowed_part(size).filter(|_| pool.surplus == 0);
-            let missing = growth - part.ok_or(Blocked::Inapplicable)?.room();
-            if missing > Pages(0) {
-                return Err(Blocked::NodeMemory { size, missing });
-            }
+        if Pages(pool.persistent()) > pages {
+            self.can_shrink_on_any_node(size)?;
         }
-        self.write_pool(size, pages, by_node);
+        self.write_pool(size, pages);
         if growth > Pages(0) && !self.is_compacted && growth > ready_pages(&before, size) {
             return Err(Blocked::Fragmented);
         }
@@ -173,10 +155,9 @@ impl Machine {
             return Err(Blocked::UnknownMemory { size, pages, why });
         }
         self.account_pools(&before)?;
-        let enough = Pages(u64::MAX);
-        let most = |machine: &Self| numa::most_for_mapped(machine, size).unwrap_or(enough);
-        if most(self) < most(&before) {
-            return Err(Blocked::ReservedPages);
+        if self.is_bound_to_nodes() && growth > Pages(0) {
+            let missing = growth;
+            return Err(Blocked::UnknownNodes { size, missing });
         }
         // Memory that the next start needs on small pages, or must not use on huge pages. A surplus
         // page that becomes persistent can be the one that the next start lacks.
@@ -210,26 +191,26 @@ impl Machine {
         }
     }
 
-    /// Sets the pages of the given nodes, or of the whole pool, and updates all counters.
-    fn write_pool(&mut self, size: PageSize, pages: Pages, by_node: &[(u32, Pages)]) {
+    /// Sets the pages of a pool, and updates all counters. For a bound server, only a number that
+    /// neither adds nor removes pages leads on ([`Blocked::UnknownNodes`]).
+    fn write_pool(&mut self, size: PageSize, pages: Pages) {
         let Some(pool) = self.pool_mut(size) else {
             return;
         };
         let had = Pages(pool.total);
         set_persistent(pool, pages.0);
-        let removed = had - Pages(pool.total);
-        if let Some(part) = self.allowed_part_mut(size) {
-            part.grow(by_node);
-            part.shrink(removed);
-            if pages >= had {
-                part.surplus = Pages(0);
-            }
+        if let Some(part) = self.allowed_part_mut(size).filter(|_| pages >= had) {
+            part.surplus = Pages(0);
         }
     }
 
     /// The kernel chooses the nodes that lose pages, on which other processes could have reserved
-    /// pages.
+    /// pages, or which this server could be bound to.
     fn can_shrink_on_any_node(&self, size: PageSize) -> Result<(), Blocked> {
+        if self.is_bound_to_nodes() {
+            let missing = Pages(0);
+            return Err(Blocked::UnknownNodes { size, missing });
+        }
         let is_numa = self.nodes().is_none_or(|nodes| nodes.len() > 1);
         let has_reserved = self.pool(size).is_some_and(|pool| pool.reserved > 0);
         if is_numa && has_reserved && numa::reserved_by_others(self, size) != Some(Pages(0)) {
@@ -250,7 +231,7 @@ impl Machine {
         let target = self.pool(into).ok_or(Blocked::Inapplicable)?;
         let grown = Pages(target.persistent()) + gained;
         for (size, pages) in [(from, left), (into, grown)] {
-            self.write_pool(size, pages, &[]);
+            self.write_pool(size, pages);
         }
         Ok(())
     }

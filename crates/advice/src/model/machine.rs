@@ -19,7 +19,7 @@ use host::{
 };
 
 use crate::model::{
-    allowed_part::{AllowedPart, allowed_parts},
+    numa::{AllowedPart, allowed_parts},
     step::{Pending, ServiceChange},
     touched::Touched,
 };

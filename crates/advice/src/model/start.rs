@@ -186,13 +186,9 @@ pub fn misfit_if_pool_is_short(machine: &Machine, size: PageSize, growth: Pages)
         return None;
     }
     let supply = Supply::of(&short, short.pool(size)?)?.most;
-    let on_nodes = numa::supply_on_allowed(&short, size).map(|(_, most)| most);
-    let fewer = supply.min(on_nodes.unwrap_or(supply)) + Pages(1) - required;
+    let fewer = supply + Pages(1) - required;
     if fewer > growth {
         return None;
-    }
-    if let Some(part) = short.allowed_part_mut(size) {
-        part.shrink(fewer);
     }
     let pool = short.pool_mut(size)?;
     pool.total = pool.total.saturating_sub(fewer.0);

@@ -20,9 +20,6 @@ pub enum Step {
         size: PageSize,
         /// Pages in the whole pool.
         pages: Pages,
-        /// The number for each NUMA node, in the order in which they are written. Empty: one write
-        /// for the whole pool.
-        by_node: Vec<(u32, Pages)>,
     },
     /// Split idle pages of one pool into pages of the next smaller size (since Linux 5.16).
     Demote {

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use host::{
     escape,
-    linux::{boot::Edit, hugepages, numa::nodes, transparent_hugepage},
+    linux::{boot::Edit, hugepages, transparent_hugepage},
     server::{connection::Connection, state::HugePages},
     shell::quoted,
     units::{PageSize, Pages, huge_pages},
@@ -87,23 +87,12 @@ pub fn place(machine: &Machine, step: &Step) -> Place {
 pub fn command(machine: &Machine, step: &Step) -> Option<String> {
     match step {
         Step::Compact => Some("echo 1 > /proc/sys/vm/compact_memory".to_owned()),
-        Step::SetPool {
-            size,
-            pages,
-            by_node,
-        } if by_node.is_empty() => Some(if machine.default_size() == Some(*size) {
+        Step::SetPool { size, pages } => Some(if machine.default_size() == Some(*size) {
             format!("sysctl -w vm.nr_hugepages={pages}")
         } else {
             let directory = hugepages::directory(size.0);
             format!("echo {pages} > {directory}/nr_hugepages")
         }),
-        Step::SetPool { size, by_node, .. } => {
-            let lines = by_node.iter().map(|(node, pages)| {
-                let directory = nodes::pool_directory(*node, size.0);
-                format!("echo {pages} > {directory}/nr_hugepages")
-            });
-            Some(lines.collect::<Vec<_>>().join("\n"))
-        }
         Step::Demote { from, pages, .. } => {
             let directory = hugepages::directory(from.0);
             Some(format!("echo {pages} > {directory}/demote"))
@@ -369,16 +358,6 @@ fn substitution(old: &str, new: &str) -> String {
 pub fn why(machine: &Machine, step: &Step) -> String {
     match step {
         Step::Compact => "free memory is too fragmented for these pages".to_owned(),
-        Step::SetPool {
-            size,
-            pages,
-            by_node,
-        } if !by_node.is_empty() => {
-            format!(
-                "each NUMA node gets its share of {}",
-                huge_pages(*pages, *size)
-            )
-        }
         Step::SetPool { size, pages, .. } => {
             let now = machine
                 .pool(*size)

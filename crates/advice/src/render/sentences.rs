@@ -6,12 +6,13 @@ use crate::{
     decision::{Decision, Lacks, Lower},
     model::{
         memory::LEFT_PERCENT,
+        numa::NodePart,
         start::{Fit, LowLimit, Reason},
     },
 };
 use host::{
     escape,
-    linux::boot::Words,
+    linux::{boot::Words, numa::nodes},
     units::{Bytes, Pages, huge_pages},
 };
 
@@ -212,21 +213,40 @@ impl fmt::Display for Decision {
                 "on the host, allocate {}, if it has the memory: {why}",
                 huge_pages(*pages, *size)
             ),
-            Self::FreeNodeMemory {
+            Self::AllocateOnNodes {
                 size,
-                missing,
+                needed,
+                reserved,
+                lacking,
+                nodes,
                 lower,
             } => {
-                let free = "free memory on the NUMA nodes of the server (hugeinfo_numa)";
-                let more = "let it use more nodes";
+                let numbers: Vec<_> = nodes.iter().map(|node| node.number).collect();
+                let allocate = format!(
+                    "allocate {lacking} more huge pages of {size} on NUMA {} ({}/nr_hugepages)",
+                    named_nodes(&numbers),
+                    nodes::pool_directories(size.0)
+                );
+                let more = "let the server use more nodes".to_owned();
                 let lower = lower.map(|lower| lower.to_string());
-                let ways = one_of([Some(free.to_owned()), Some(more.to_owned()), lower]);
-                write!(
-                    f,
-                    "{ways}: {} {} not fit",
-                    huge_pages(*missing, *size),
-                    missing.verb("does", "do")
-                )
+                let ways = one_of([Some(allocate), Some(more), lower]);
+                write!(f, "{ways}: it needs {needed} there")?;
+                if *reserved > Pages(0) {
+                    write!(f, "; other processes reserved {reserved}")?;
+                }
+                for NodePart {
+                    number,
+                    total,
+                    free,
+                    available,
+                } in nodes
+                {
+                    write!(f, "; node {number} has {free} free of {total}")?;
+                    if let Some(available) = available {
+                        write!(f, ", and {available} of available memory")?;
+                    }
+                }
+                Ok(())
             }
             Self::SetNodesAtBoot {
                 size,

@@ -176,28 +176,20 @@ pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseRes
         "{after:?}"
     );
     for (index, step) in steps.iter().enumerate() {
-        let Step::SetPool {
-            size,
-            pages,
-            by_node,
-        } = step
-        else {
+        let Step::SetPool { size, pages } = step else {
             prop_assert_eq!(step, &Step::Compact);
             continue;
         };
         let before = stopped.pool(*size).map_or(0, |pool| pool.persistent());
         prop_assert!(*pages > Pages(before), "{steps:?} from {before}");
-        if by_node.is_empty() {
-            let mut fewer = steps.clone();
-            fewer[index] = Step::SetPool {
-                size: *size,
-                pages: *pages - Pages(1),
-                by_node: Vec::new(),
-            };
-            if let Ok((outcome, _)) = outcome(&fewer) {
-                let is_enough = matches!(outcome, StartOutcome::HugePages(_));
-                prop_assert!(!is_enough, "a page less is enough: {steps:?}");
-            }
+        let mut fewer = steps.clone();
+        fewer[index] = Step::SetPool {
+            size: *size,
+            pages: *pages - Pages(1),
+        };
+        if let Ok((outcome, _)) = outcome(&fewer) {
+            let is_enough = matches!(outcome, StartOutcome::HugePages(_));
+            prop_assert!(!is_enough, "a page less is enough: {steps:?}");
         }
     }
     if let Some((left, ram)) = left
@@ -484,27 +476,28 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
         let is_target = machine.state.target_pool() == Some(pool);
         for (name, _, steps) in all_steps(machine) {
             let mut sets = steps.iter().filter_map(|step| match step {
-                Step::SetPool { pages, by_node, .. } if is_of(step, size) => Some((pages, by_node)),
+                Step::SetPool { pages, .. } if is_of(step, size) => Some(pages),
                 _ => None,
             });
-            // A bound server needs pages that others have on its nodes.
+            let has = Pages(pool.persistent());
+            let total = Pages(pool.total);
             let is_bound = machine.is_bound_to_nodes();
-            for (pages, by_node) in sets.clone() {
-                let sum: Pages = by_node.iter().map(|(_, pages)| *pages).sum();
-                // Nodes that have their pages already are not set.
-                prop_assert!(sum <= *pages, "{name}: {steps:?}");
-                // One write makes surplus pages persistent before nodes are set.
-                let most = recommended.max(Pages(pool.total));
+            for pages in sets.clone() {
+                // The nodes that would get or lose pages are unknown.
+                prop_assert!(
+                    !is_bound || (has..=total).contains(pages),
+                    "{name}: {steps:?} for a bound server, {has} of {total} are persistent"
+                );
+                let most = recommended.max(total);
                 // The recommended number of a pool assumes that this server requests its pages.
                 let of_others = PoolTarget::of(machine, size, &machine.next_start());
                 let most = most.max(of_others.map_or(Pages(0), |target| target.recommended()));
                 prop_assert!(
-                    is_bound || *pages <= most,
+                    *pages <= most,
                     "{name}: {steps:?}, {recommended} are recommended, {most} are there"
                 );
             }
-            let has = Pages(pool.persistent());
-            if let Some((pages, _)) = sets.next_back()
+            if let Some(pages) = sets.next_back()
                 && *pages > has
                 && is_target
                 && !is_bound
@@ -770,8 +763,6 @@ pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) 
         Step::ChangeSetting(change) => {
             change.place != SettingPlace::CommandLine || after.command_line.is_none()
         }
-        // Memory that the restart released makes room on a node.
-        Step::SetPool { by_node, .. } => by_node.is_empty(),
         _ => true,
     });
     prop_assert!(again.is_empty(), "{again:#?}, after {steps:#?}");
@@ -829,10 +820,36 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
                     matches!(other, Decision::AddSwap { .. })
                 })?;
             }
+            Decision::AllocateOnNodes { size, lacking, .. } => {
+                prop_assert!(*lacking > Pages(0), "{decision:?}");
+                allocate_on_nodes(&mut followed, *size, *lacking);
+                still_asks_for(name, &followed, &decision, |other| {
+                    matches!(other, Decision::AllocateOnNodes { .. })
+                })?;
+            }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Adds pages to the nodes that the server is allowed to use. A write to the file of a node makes
+/// its surplus pages persistent first.
+fn allocate_on_nodes(machine: &mut Machine, size: PageSize, lacking: Pages) {
+    let mut parts = machine.allowed_parts.iter_mut();
+    let part = parts.find(|part| part.size == size);
+    let part = part.expect("the nodes are known");
+    let kept = part.surplus.min(lacking);
+    let new = lacking - kept;
+    part.surplus = part.surplus - kept;
+    part.total = part.total + new;
+    part.free = part.free + new;
+    let mut pools = machine.facts.pools.iter_mut().flatten();
+    let pool = pools.find(|pool| pool.page_bytes == size.0);
+    let pool = pool.expect("a pool");
+    pool.total += new.0;
+    pool.free += new.0;
+    pool.surplus -= kept.0;
 }
 
 /// Frees memory of other programs.

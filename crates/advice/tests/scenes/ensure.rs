@@ -185,23 +185,29 @@ fn surplus_pages_of_others_are_not_for_the_server() {
 }
 
 #[test]
-fn bound_servers_get_pages_on_their_nodes() {
+fn pages_on_the_nodes_of_a_bound_server_are_for_a_person_to_decide() {
     for overcommit in [0, 5000] {
         for huge_pages in [HugePages::Try, HugePages::On] {
-            let added = commands(|m| {
-                m.on_small_pages(8 * GB, 0);
-                m.state.server.huge_pages = huge_pages;
-                m.pool(0).overcommit = overcommit;
-                m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
-                m.bound(&[1]);
-                m.other(8 * GB, 4096, TRY);
-            });
-            let write = "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
-            assert_eq!(
-                added.last().map(String::as_str),
-                Some(write),
-                "{overcommit}, {huge_pages:?}"
-            );
+            for of_other_node in [0, 8000] {
+                let mut scene = Scene::healthy();
+                scene.on_small_pages(8 * GB, 0);
+                scene.state.server.huge_pages = huge_pages;
+                scene.pool(0).total = of_other_node;
+                scene.pool(0).free = of_other_node;
+                scene.pool(0).overcommit = overcommit;
+                scene.nodes(&[(of_other_node, 32 * GB), (0, 32 * GB)]);
+                scene.bound(&[1]);
+                let stopped = scene
+                    .machine()
+                    .apply(&Step::Stop)
+                    .expect("a server that runs");
+                let decision = ensure::steps(&stopped).expect_err("a decision");
+                assert_eq!(
+                    decision.to_string(),
+                    "allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0",
+                    "{overcommit}, {huge_pages:?}, {of_other_node}"
+                );
+            }
         }
     }
 }

@@ -286,7 +286,7 @@ fn restart_that_would_fall_back() {
             m.memory_limit(20 * GB, 2 * GB, 0);
             m.waits(|next| next.shared_memory_bytes = 30 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 15360 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# if the pool has fewer than 15360 pages of 2 MB, do not restart: the segment does not fit on small pages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 15360 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["# allocate 15360 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 15360 there; node 1 has 0 free of 0"]),
         when("the pool has the pages, and grows for another server", |m| {
             m.ram(128 * GB);
             m.on_small_pages(50 * GB, 25_600);

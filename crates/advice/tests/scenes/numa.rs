@@ -20,6 +20,7 @@ fn nodes(m: &mut Scene, pages: &[u64]) {
 fn of_32_gb(number: u32, total: u64, free: u64) -> Node {
     let mut node = on_node(number, total);
     node.memory.total = Some(32 * GB);
+    node.memory.available = Some(28 * GB);
     node.pools[0].counters = Some(NodeCounters {
         total,
         free,
@@ -136,30 +137,30 @@ fn bound_servers() {
                 host::server::state::AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
         })
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 100 free of 100"]),
         when("the pool is empty", |m| {
             m.fall_back(0);
             m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
             m.bound(&[1]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .how_to_set(2, &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (1), which get about 268.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"])
+        .how_to_set(2, &["# allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"])
+        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.", &["# as huge_pages"]),
         when("the allowed node has the pages", |m| {
             m.fall_back(537);
             m.nodes(&[(0, 32 * GB), (537, 32 * GB)]);
             m.bound(&[1]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .how_to_set(2, &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
+        .how_to_set(2, &[]),
         when("the allowed nodes lost their pages", |m| {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
             m.facts.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
             m.bound(&[1]);
         })
-        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"])
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"]),
         when(
             "the pages were faulted in before the server was bound",
             |m| {
@@ -188,9 +189,10 @@ fn bound_servers() {
             m.ram(128 * GB);
             m.on_small_pages(20 * GB, 0);
             m.nodes(&[(0, 16 * GB), (0, 112 * GB)]);
+            m.env.nodes.as_mut().expect("nodes")[0].memory.available = Some(15 * GB);
             m.bound(&[0]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# free memory on the NUMA nodes of the server (hugeinfo_numa), let it use more nodes, or lower shared_buffers to 14539MB: 2458 huge pages of 2 MB do not fit"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# allocate 10240 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 10240 there; node 0 has 0 free of 0, and 15 GB of available memory"]),
         when(
             "the pool is uneven, bound to one node, and on is set",
             |m| {
@@ -223,7 +225,7 @@ fn bound_servers() {
             m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);
             m.bound(&[0]);
         })
-        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (0), which get about 268.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("reboot", UNKNOWN, "unknown", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot on all NUMA nodes together; the server needs 537 on those that it is allowed to use (0).", &[]),
         when(
             "both servers of two nodes have used all of their pages",
             |m| {
@@ -245,8 +247,8 @@ fn bound_servers() {
             m.bound(&[0, 1]);
             m.waits(|next| next.shared_memory_bytes = 789 * 2 * MB);
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 475 are available.", &["echo 236 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "echo 553 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .runbook(&["echo 236 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "echo 553 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 475 are available.", &["# allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398"])
+        .runbook(&["# allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
         when("the server was turned off, and the 512 MB pages of its node are reserved", |m| {
             m.ram(256 * GB);
             m.state.base_page_bytes = 65_536;
@@ -279,8 +281,8 @@ fn bound_servers() {
             m.bound(&[0]);
             m.pool(0).surplus = 500;
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .runbook(&["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789"])
+        .runbook(&["sysctl -w vm.nr_hugepages=789"]),
         when("a pool was lowered, and pending settings of a bound server need more pages", |m| {
             m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
             m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
@@ -288,8 +290,8 @@ fn bound_servers() {
             m.pool(0).surplus = 500;
             m.waits(|next| next.shared_memory_bytes = 900 * 2 * MB);
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .runbook(&["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.", &["# allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789"])
+        .runbook(&["# allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789", "# on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
         when("nodes have too few pages, and the files would keep the server from starting", |m| {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
@@ -297,7 +299,7 @@ fn bound_servers() {
             m.bound(&[1]);
             m.state.files = Files::Refused("syntax error".to_owned());
         })
-        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"]),
         when("another server has pages on the other node", |m| {
             m.on_huge_pages(1074 * MB, 300 * MB);
             m.asked(900);
@@ -317,17 +319,17 @@ fn bound_servers() {
             m.asked(1000);
             m.bound(&[0]);
         })
-        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 1000 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (0), which get about 500.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("reboot", UNKNOWN, "unknown", "/etc/sysctl.d/hugepages.conf:1 sets 1000 huge pages of 2 MB at boot on all NUMA nodes together; the server needs 537 on those that it is allowed to use (0).", &[]),
         when("another server asks for pages, and lives on the other node", |m| {
             m.on_small_pages(8 * GB, 0);
             m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
             m.bound(&[1]);
             m.other(8 * GB, 4096, TRY);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"])
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"])
-        .how_to_set(2, &["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .runbook(&["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes", "# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"]),
+        .how_to_set(2, &["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"])
+        .runbook(&["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes", "# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"]),
         when("the own node has no memory for another server that asks", |m| {
             m.on_small_pages(12 * GB, 0);
             m.touched(GB);
@@ -336,6 +338,6 @@ fn bound_servers() {
             m.bound(&[1]);
             m.other(20 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 6144 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 6144 huge pages of 2 MB for NUMA node 1 and 10240 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.", &["# allocate 6144 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 6144 there; node 1 has 0 free of 0"]),
     ]);
 }

@@ -28,6 +28,22 @@ sub pools_of
 	return;
 }
 
+sub how_to_set { return value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024") }
+
+# Adds the pages that a decision names to the node that it names.
+sub follow_decision
+{
+	my ($decision) = @_;
+	told($decision);
+	my ($pages, $node, $file) = $decision =~ /^# allocate (\d+) more huge pages of \S+ MB on NUMA node (\d+) \((\S+)\)/m;
+	same($node, $second, 'the decision names the node') or return;
+	same($file, "/sys/devices/system/node/nodeN/hugepages/hugepages-${kb}kB/nr_hugepages", 'and the file');
+	my $pool = node_pool($node, $kb);
+	my $wanted = $pool->{total} - $pool->{surplus} + $pages;
+	same(set_node_pool($node, $kb, $wanted), $wanted, "pages on node $node");
+	return;
+}
+
 for (
 	[ 'bound by numactl', before => [ 'numactl', "--membind=$second" ] ],
 	[ 'bound by a control group', group => $group ])
@@ -58,9 +74,10 @@ for (
 	touch(40);
 	compare();
 
-	situation("$how, and the runbook from an empty pool");
+	situation("$how, and the decision from an empty pool");
 	pools_of(0, 0);
 	start(@size);
+	follow_decision(status()->{remedy});
 	# sysctl files cannot name nodes.
 	follow_runbook(qr/for NUMA node $second \(hugepages=NODE:PAGES/);
 	compare();
@@ -73,16 +90,17 @@ for (
 	my $taken = int(sum(values %left) / 1024) - 300;
 	system('numactl', "--membind=$second", 'fallocate', '-l', "${taken}MiB", '/run/ballast') == 0 or die "cannot fill the memory of node $second\n";
 	true(meminfo_kb('MemAvailable') > 800 * 1024, 'the host has enough');
-	for my $said (status()->{remedy}, value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024"))
+	for my $said (status()->{remedy}, how_to_set())
 	{
-		true($said =~ /free memory on the NUMA nodes/, 'the advice is to free memory of the node', $said);
+		true($said =~ /; node $second has 0 free of 0, and (\d+) MB of available memory/ && $1 < 400, 'the decision shows the memory of the node', $said);
 	}
 	unlink '/run/ballast';
 
 	situation("$how, and how_to_set while the pool is on the other node");
 	pools_of($need, 0);
 	start(@size);
-	follow_how_to_set($kb);
+	follow_decision(how_to_set());
+	true(restart_as_said(@size), 'enough');
 	compare();
 
 	situation("$how, and how_to_set while it has reserved pages");
@@ -99,8 +117,10 @@ for (
 	same(set_node_pool($second, $kb, $touched + 2), $touched + 2, "pages on node $second");
 	my $check = check_of('huge_pages');
 	same($check->{status}, 'critical', 'huge_pages');
-	told("$check->{finding}\n$check->{remedy}");
-	follow_how_to_set($kb, sub { same(touch(40), undef, 'the reserved pages exist again') });
+	told($check->{finding});
+	follow_decision($check->{remedy});
+	same(touch(40), undef, 'the reserved pages exist again');
+	true(restart_as_said(@size, huge_pages => 'on'), 'enough');
 
 	situation("$how, and another process uses the pages that it has reserved");
 	pools_of($need, $need);

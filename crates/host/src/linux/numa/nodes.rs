@@ -39,10 +39,12 @@ pub fn directory(node: u32) -> String {
     format!("{DIRECTORY}/node{node}")
 }
 
-/// The directory of a node's part of the pool with this page size.
-pub fn pool_directory(node: u32, page_bytes: u64) -> String {
-    let directory = directory(node);
-    format!("{directory}/hugepages/hugepages-{}kB", page_bytes >> 10)
+/// The directories of the nodes' parts of the pool with this page size, as a pattern.
+pub fn pool_directories(page_bytes: u64) -> String {
+    format!(
+        "{DIRECTORY}/nodeN/hugepages/hugepages-{}kB",
+        page_bytes >> 10
+    )
 }
 
 /// Parses the number in the name of a node's directory. `None`: not a node.
