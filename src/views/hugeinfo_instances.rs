@@ -51,7 +51,7 @@ functions! {
         /// Huge pages of the default size that this segment needs, rounded up.
         name!(required_pages, Option<i64>),
         /// Setting huge_pages of its next start (off, on or try), from its command line or
-        /// configuration files; NULL if one of them cannot be read.
+        /// configuration files; NULL if one of them cannot be read or understood.
         name!(huge_pages, Option<&'static str>),
     );
     fn hugeinfo_instances() {

@@ -22,9 +22,9 @@ use crate::model::{
 use host::{
     linux::boot::{Kernel, NextBoot},
     server::{
+        configuration::RequestedPages,
         setting::SettingSource,
         state::{Backing, Files, HugePages, Server, SharedMemoryType},
-        wish::Wish,
     },
     units::{Bytes, PageSize, Pages},
 };
@@ -253,12 +253,12 @@ impl Desired {
 
 /// The machine as if it were unknown whether other servers ask for huge pages, so that idle pages
 /// stay, but the pool does not grow for these servers.
-pub(crate) fn without_wishes(machine: &Machine) -> Machine {
+pub(crate) fn without_requests(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     let servers = &mut Arc::make_mut(&mut machine.facts).other_servers;
     for server in servers.iter_mut().flatten() {
         if server.huge_pages.value() != Some(HugePages::Off) {
-            server.huge_pages = Wish::Unknown;
+            server.huge_pages = RequestedPages::Unknown(None);
         }
     }
     machine

@@ -197,7 +197,7 @@ impl Remedies {
         let core = desired.and_then(|desired| plan(&desired, &with_core));
         let core = core.or_else(|decision| {
             // Pages for other servers must not keep this one from pages that exist.
-            let own = desired_of(&desired::without_wishes(machine));
+            let own = desired_of(&desired::without_requests(machine));
             let with_own = boot_of(own.as_ref().ok());
             let steps = own
                 .and_then(|own| plan(&own, &with_own))

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use host::{
     linux::process::segment::Segment,
-    server::{instances::Instance, state::HugePages, wish::Wish},
+    server::{configuration::RequestedPages, instances::Instance, state::HugePages},
     units::{Bytes, PageSize, Pages},
 };
 
@@ -97,7 +97,7 @@ pub fn count_later(machine: &mut Machine, bytes: Bytes) {
                 page_bytes: Some(base_page_bytes),
                 mappings: 1,
             }),
-            huge_pages: Wish::Known(HugePages::Off, None),
+            huge_pages: RequestedPages::Known(HugePages::Off, None),
             ..Instance::default()
         });
     }

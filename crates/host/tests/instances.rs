@@ -10,10 +10,10 @@ use host::{
         root::Root,
     },
     server::{
+        configuration::RequestedPages,
         connection::Connection,
         instances::{self, Instance, Progress},
         state::{HugePages, SharedMemoryType},
-        wish::Wish,
     },
 };
 use tempfile::TempDir;
@@ -167,7 +167,7 @@ fn server_with_readable_directory_has_all_facts() {
             mappings: 1,
         }),
         shared_memory_type: Some(SharedMemoryType::Mmap),
-        huge_pages: Wish::Known(HugePages::On, None),
+        huge_pages: RequestedPages::Known(HugePages::On, None),
         start_ticks: 100,
         rss_shmem_bytes: Some(7 << 10),
         major_version: Some(17),
@@ -377,16 +377,27 @@ fn search_that_ends_early_has_no_answer() {
     assert_eq!(instances::collect(steps), Some(Vec::new()));
 }
 
-/// A server with these configuration files.
-fn wish(command_line: &str, files: &[(&str, &str)]) -> Wish {
+/// The pages that a server with these configuration files requests.
+fn requested(command_line: &str, files: &[(&str, &str)]) -> RequestedPages {
     let host = Host::new();
     host.server(10, "data");
-    let command_line = command_line.replace("ROOT", &host.path(""));
+    let root = host.path("");
+    let command_line = command_line.replace("ROOT", &root);
     host.write("proc/10/cmdline", &command_line.replace(' ', "\0"));
     for (name, text) in files {
-        host.write(name, &text.replace("ROOT", &host.path("")));
+        host.write(name, &text.replace("ROOT", &root));
     }
-    host.read(None)[0].huge_pages
+    match host.read(None)[0].huge_pages.clone() {
+        RequestedPages::Unknown(Some(file)) => {
+            let file = String::from_utf8(file).expect("a path");
+            look_at(file.strip_prefix(&root).expect("a path on this host"))
+        }
+        requested => requested,
+    }
+}
+
+fn look_at(file: &str) -> RequestedPages {
+    RequestedPages::Unknown(Some(file.into()))
 }
 
 #[test]
@@ -394,13 +405,18 @@ fn huge_pages_from_command_lines_and_files() {
     let conf = "data/postgresql.conf";
     let auto = "data/postgresql.auto.conf";
     let opts = "data/postmaster.opts";
-    let known = |value| Wish::Known(value, Some(0));
-    let default = known(HugePages::Try);
+    let unknown = || RequestedPages::Unknown(None);
+    let known = |value| RequestedPages::Known(value, Some(0));
+    let default = || known(HugePages::Try);
     let off = "huge_pages = off\n";
     for (command_line, files, expected) in [
-        ("x ", &[][..], Wish::Unknown),
-        ("x ", &[(conf, "")], default),
-        ("x ", &[(conf, "#huge_pages = on")], default),
+        ("x ", &[][..], unknown()),
+        ("x ", &[(conf, "")], default()),
+        (
+            "x ",
+            &[(conf, "#huge_pages = on\n#include 'a.conf'")],
+            default(),
+        ),
         ("x ", &[(conf, off)], known(HugePages::Off)),
         (
             "x ",
@@ -417,16 +433,11 @@ fn huge_pages_from_command_lines_and_files() {
             &[(conf, off), (auto, off)],
             known(HugePages::On),
         ),
+        // The options of the last start are not those of a running server.
         (
             "",
             &[(conf, off), (opts, "/bin/x \"-c\" \"huge_pages=on\"\n")],
-            known(HugePages::On),
-        ),
-        ("", &[(conf, off)], Wish::Unknown),
-        (
-            "",
-            &[(conf, off), (opts, "/bin/x\n")],
-            known(HugePages::Off),
+            unknown(),
         ),
         (
             "x -D ROOTdata -c config_file=ROOTetc/a.conf ",
@@ -438,61 +449,100 @@ fn huge_pages_from_command_lines_and_files() {
             &[(conf, "huge_pages = on\n"), ("etc/postgresql.conf", off)],
             known(HugePages::Off),
         ),
-        ("x -c config_file=a.conf ", &[(conf, off)], Wish::Unknown),
-        ("x -D ROOTno ", &[(conf, off)], Wish::Unknown),
+        ("x -c config_file=a.conf ", &[(conf, off)], unknown()),
+        ("x -D ROOTno ", &[(conf, off)], unknown()),
         (
-            "x ",
-            &[
-                (conf, "huge_pages = on\ninclude '../etc/a.conf'\nport = 1\n"),
-                ("etc/a.conf", off),
-            ],
-            known(HugePages::Off),
+            "x -D ROOTno ",
+            &[(auto, off)],
+            RequestedPages::Known(HugePages::Off, None),
         ),
-        (
-            "x ",
-            &[
-                (conf, "include 'ROOTetc/a.conf'\nhuge_pages = on"),
-                ("etc/a.conf", off),
-            ],
-            known(HugePages::On),
-        ),
-        (
-            "x ",
-            &[(conf, "include 'no.conf'\nhuge_pages = on")],
-            Wish::Unknown,
-        ),
-        ("x ", &[(conf, "include_if_exists 'no.conf'\n")], default),
-        (
-            "x ",
-            &[
-                (conf, "include 'a.conf'"),
-                ("data/a.conf", "include 'b.conf'"),
-                ("data/b.conf", off),
-            ],
-            known(HugePages::Off),
-        ),
-        ("x ", &[(conf, "include 'postgresql.conf'")], Wish::Unknown),
-        (
-            "x ",
-            &[
-                (conf, "include_dir = 'conf.d'"),
-                ("data/conf.d/2.conf", off),
-                ("data/conf.d/1.conf", "huge_pages = on"),
-                ("data/conf.d/.3.conf", "huge_pages = on"),
-                ("data/conf.d/4.conf.orig", "huge_pages = on"),
-            ],
-            known(HugePages::Off),
-        ),
-        ("x ", &[(conf, "include_dir 'no.d'")], Wish::Unknown),
-        ("x ", &[(conf, "huge_pages = maybe")], Wish::Unknown),
-        ("x ", &[(conf, "huge_pages = 'off")], Wish::Unknown),
-        ("x ", &[(conf, &"#".repeat(1 << 20))], default),
-        ("x ", &[(conf, &"#".repeat((1 << 20) + 1))], Wish::Unknown),
+        ("x ", &[(conf, "huge_pages = maybe")], unknown()),
+        ("x ", &[(conf, "huge_pages = 'off")], look_at(conf)),
+        ("x ", &[(conf, &"#".repeat(1 << 20))], default()),
+        ("x ", &[(conf, &"#".repeat((1 << 20) + 1))], unknown()),
     ] {
         assert_eq!(
-            wish(command_line, files),
+            requested(command_line, files),
             expected,
             "{command_line}, {files:.200?}"
+        );
+    }
+}
+
+#[test]
+fn included_files_make_huge_pages_unknown() {
+    let conf = "data/postgresql.conf";
+    let auto = "data/postgresql.auto.conf";
+    let known = |value, size| RequestedPages::Known(value, size);
+    let on = HugePages::On;
+    let included = ("data/a.conf", "huge_pages = off\n");
+    for (command_line, files, expected) in [
+        (
+            "x ",
+            &[(conf, "include 'a.conf'\n"), included][..],
+            look_at(conf),
+        ),
+        (
+            "x ",
+            &[(conf, "huge_pages = on\ninclude 'a.conf'\n"), included],
+            look_at(conf),
+        ),
+        (
+            "x ",
+            &[(conf, "include_if_exists 'no.conf'\n")],
+            look_at(conf),
+        ),
+        ("x ", &[(conf, "include_dir 'no.d'\n")], look_at(conf)),
+        (
+            "x ",
+            &[(conf, "include_dir 'conf.d'\n"), ("data/conf.d/a.conf", "")],
+            look_at(conf),
+        ),
+        // As Debian installs it.
+        (
+            "x ",
+            &[
+                (conf, "huge_pages = on\ninclude_dir 'conf.d'\n"),
+                ("data/conf.d/.a.conf", "huge_pages = off\n"),
+                ("data/conf.d/a.conf.orig", "huge_pages = off\n"),
+            ],
+            known(on, Some(0)),
+        ),
+        // Later lines and sources take precedence.
+        (
+            "x ",
+            &[(conf, "include 'a.conf'\nhuge_pages = on\n"), included],
+            known(on, None),
+        ),
+        (
+            "x ",
+            &[
+                (conf, "huge_page_size = 2MB\ninclude 'a.conf'\n"),
+                included,
+                (auto, "huge_pages = on\n"),
+            ],
+            known(on, None),
+        ),
+        (
+            "x -c huge_pages=on -c huge_page_size=0 ",
+            &[(conf, "include 'a.conf'\n"), included],
+            known(on, Some(0)),
+        ),
+        // ALTER SYSTEM does not write such a line.
+        (
+            "x ",
+            &[
+                (conf, "huge_pages = on\n"),
+                (auto, "include 'a.conf'\n"),
+                included,
+            ],
+            look_at(auto),
+        ),
+    ] {
+        assert_eq!(
+            requested(command_line, files),
+            expected,
+            "{command_line}, {files:?}"
         );
     }
 }
@@ -501,7 +551,7 @@ fn huge_pages_from_command_lines_and_files() {
 fn huge_page_size_from_command_lines_and_files() {
     let conf = "data/postgresql.conf";
     let auto = "data/postgresql.auto.conf";
-    let known = |size| Wish::Known(HugePages::Try, size);
+    let known = |size| RequestedPages::Known(HugePages::Try, size);
     for (command_line, files, expected) in [
         ("x ", &[(conf, "")][..], known(Some(0))),
         (
@@ -531,19 +581,18 @@ fn huge_page_size_from_command_lines_and_files() {
         // Settings before a file that cannot be read.
         ("x -c huge_pages=try ", &[], known(None)),
         (
-            "x ",
-            &[(conf, "include 'no.conf'"), (auto, "huge_pages = try")],
-            known(None),
+            "x -c huge_page_size=2MB ",
+            &[],
+            RequestedPages::Unknown(None),
         ),
-        ("x -c huge_page_size=2MB ", &[], Wish::Unknown),
         (
             "x -Fc huge_page_size=2MB ",
             &[(conf, "huge_pages = try")],
-            Wish::Unknown,
+            RequestedPages::Unknown(None),
         ),
     ] {
         assert_eq!(
-            wish(command_line, files),
+            requested(command_line, files),
             expected,
             "{command_line}, {files:?}"
         );
@@ -559,8 +608,8 @@ fn configuration_files_of_other_users_are_not_followed() {
     symlink(host.path("etc/a.conf"), &link).expect("symlink");
     let own = rustix::process::geteuid().as_raw();
     for (uid, expected) in [
-        (own, Wish::Known(HugePages::Off, Some(0))),
-        (own + 1, Wish::Unknown),
+        (own, RequestedPages::Known(HugePages::Off, Some(0))),
+        (own + 1, RequestedPages::Unknown(None)),
     ] {
         host.write(
             "proc/10/status",
@@ -570,7 +619,7 @@ fn configuration_files_of_other_users_are_not_followed() {
     }
     fs::remove_file(&link).expect("remove");
     rustix::fs::mkfifoat(rustix::fs::CWD, &link, rustix::fs::Mode::RUSR).expect("mkfifo");
-    assert_eq!(host.read(None)[0].huge_pages, Wish::Unknown);
+    assert_eq!(host.read(None)[0].huge_pages, RequestedPages::Unknown(None));
 }
 
 #[test]
@@ -581,5 +630,5 @@ fn data_directory_that_is_elsewhere_in_the_process_is_not_read() {
     let root = host.0.path().join("proc/10/root");
     fs::remove_file(&root).expect("remove");
     symlink(host.0.path(), &root).expect("symlink");
-    assert_eq!(host.read(None)[0].huge_pages, Wish::Unknown);
+    assert_eq!(host.read(None)[0].huge_pages, RequestedPages::Unknown(None));
 }

@@ -31,6 +31,7 @@ use host::{
         transparent_hugepage,
     },
     server::{
+        configuration::{self, Values},
         connection::Connection,
         facts::{Facts, Subject, through},
         instances::{self, Instance},
@@ -38,7 +39,6 @@ use host::{
         setting::{FileLine, Setting, SettingSource},
         state::{Backing, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility,
-        wish::{self, Values},
     },
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -310,7 +310,7 @@ impl Running {
     /// precedence cannot change while the server runs.
     fn unchanged_values(&self) -> Result<Option<Values>, ReadError> {
         let start_time = self.start_time.min(start_by_clock(&self.process)?);
-        Ok(wish::unchanged_since(
+        Ok(configuration::unchanged_since(
             &self.process,
             start_time,
             &self.command_line,
@@ -389,16 +389,16 @@ impl Running {
     /// has an unusual form.
     fn started_with(&self, values: &Values) -> Option<Now> {
         let value = |name, default| values.get(name).map_or(default, String::as_str);
-        let size = wish::parse_size(value("huge_page_size", "0"))?;
+        let size = configuration::parse_size(value("huge_page_size", "0"))?;
         Some(Now {
             server: Server {
-                huge_pages: wish::parse_huge_pages(value("huge_pages", "try"))?,
+                huge_pages: configuration::parse_huge_pages(value("huge_pages", "try"))?,
                 shared_memory_type: self.shared_memory_type,
                 huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
                 shared_memory_bytes: self.stated_bytes()?,
             },
             max_connections: value("max_connections", "100").parse().ok()?,
-            shared_buffers_bytes: wish::parse_blocks(value("shared_buffers", "128MB"))?,
+            shared_buffers_bytes: configuration::parse_blocks(value("shared_buffers", "128MB"))?,
         })
     }
 

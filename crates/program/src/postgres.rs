@@ -28,13 +28,13 @@ use host::{
         process::{Process, status},
     },
     server::{
+        configuration::{self, Configuration, Values},
         failed_start::FailedStart,
         patroni::{self, OF_PRIMARY, PrimarySettings},
         postmaster_arguments,
         postmaster_pid::{self, PostmasterPid},
         scratch_data::FIXED_SETTINGS,
         state::{HugePages, SharedMemoryType, bytes_of_small_pages},
-        wish::{self, Configuration, Values},
     },
 };
 
@@ -326,7 +326,9 @@ impl Planned {
     /// The settings that determine the pages, if PostgreSQL is not needed to understand them.
     fn settings_in_files(&self) -> Option<(HugePages, u64, SharedMemoryType)> {
         let mut values = self.in_files.clone()?;
-        values.append(&mut wish::of_command_line(&bytes_of(&self.arguments))?);
+        values.append(&mut configuration::of_command_line(&bytes_of(
+            &self.arguments,
+        ))?);
         let value = |name, default| values.get(name).map_or(default, String::as_str);
         let shared_memory_type = match value("shared_memory_type", "mmap") {
             "mmap" => SharedMemoryType::Mmap,
@@ -334,8 +336,8 @@ impl Planned {
             _ => return None,
         };
         Some((
-            wish::parse_huge_pages(value("huge_pages", "try"))?,
-            wish::parse_size(value("huge_page_size", "0"))?,
+            configuration::parse_huge_pages(value("huge_pages", "try"))?,
+            configuration::parse_size(value("huge_page_size", "0"))?,
             shared_memory_type,
         ))
     }
@@ -494,7 +496,8 @@ impl Trust {
             false => Err(directory.to_owned()),
         };
         for file in files {
-            checked = checked.and_then(|()| wish::check_owner(&root(), &directory.join(file), own));
+            checked = checked
+                .and_then(|()| configuration::check_owner(&root(), &directory.join(file), own));
         }
         checked.map_err(|path| {
             let path = escape::name(path);
@@ -630,7 +633,7 @@ fn command_line(data: &Path) -> Vec<String> {
     let of_running = running(data).and_then(|pid| fs::read(format!("/proc/{pid}/cmdline")).ok());
     let bytes = of_running.or_else(|| {
         let file = root().read_small(&data.join("postmaster.opts")).ok()?;
-        wish::parse_options(&file)
+        configuration::parse_options(&file)
     });
     let text = bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())

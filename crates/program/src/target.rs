@@ -14,7 +14,7 @@ use std::{
 use host::{
     escape,
     linux::{process::Process, root::Root},
-    server::{instances::Instance, postmaster_arguments, wish::Configuration},
+    server::{configuration::Configuration, instances::Instance, postmaster_arguments},
 };
 
 use crate::{

@@ -1,5 +1,7 @@
 //! Whether the pool is enough for all PostgreSQL servers of this host.
 
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
 use serde_json::json;
 
 use super::{Check, Cure};
@@ -13,6 +15,7 @@ use crate::{
     },
 };
 use host::{
+    escape,
     server::visibility::Visibility,
     units::{Bytes, PageSize, Pages, huge_pages},
 };
@@ -80,7 +83,7 @@ fn judge(machine: &Machine) -> Judgment {
     let needed = demands.total();
     let pool = machine.pool(size).ok_or_else(pool_unknown)?;
     let has = Pages(pool.persistent());
-    let mut unknown = demand::of_unknown_wish(machine, size);
+    let mut unknown = demand::of_unknown_request(machine, size);
     unknown.sort_by_key(|server| !server.is_limited);
     let mut text = format!(
         "{servers} The pool has {}; {demands}.",
@@ -89,15 +92,16 @@ fn judge(machine: &Machine) -> Judgment {
     let asked = demands.asked_by_others();
     for server in unknown.iter().take(MOST_NAMED) {
         let verb = server.pages.verb("is", "are");
-        text = format!(
-            "{text} {} more {verb} needed if {} is to use huge pages{}.",
-            server.pages,
-            server.name,
-            if server.is_limited {
-                ", but a hugetlb limit of its cgroup is lower: raise that limit first"
-            } else {
-                ""
+        let note = match &server.look_at {
+            _ if server.is_limited => {
+                ", but a hugetlb limit of its cgroup is lower: raise that limit first".to_owned()
             }
+            Some(file) => format!(" (look at {})", escape::name(OsStr::from_bytes(file))),
+            None => String::new(),
+        };
+        text = format!(
+            "{text} {} more {verb} needed if {} is to use huge pages{note}.",
+            server.pages, server.name
         );
     }
     if let Some(rest) = unknown.get(MOST_NAMED..).filter(|rest| !rest.is_empty()) {

@@ -4,10 +4,10 @@
 use std::fmt;
 
 use host::server::{
+    configuration::RequestedPages,
     instances::Instance,
     state::{Files, HugePages, Server, SharedMemoryType},
     visibility::Visibility,
-    wish::Wish,
 };
 use host::{
     linux::{boot::Request, hugepages::Pool},
@@ -348,7 +348,7 @@ pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages 
 }
 
 /// Another server on small pages that asks for huge pages, or could.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct OnSmallPages {
     /// The server.
     pub name: Name,
@@ -360,11 +360,13 @@ pub struct OnSmallPages {
     /// Whether a cgroup allows it fewer pages: its next start would succeed, and the server would
     /// crash later.
     pub is_limited: bool,
+    /// The file that makes `huge_pages` unknown.
+    pub look_at: Option<Vec<u8>>,
 }
 
 /// Other servers on small pages of which it is unknown whether they ask for huge pages of that
 /// size and can use them.
-pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<OnSmallPages> {
+pub fn of_unknown_request(machine: &Machine, size: PageSize) -> Vec<OnSmallPages> {
     on_small_pages(machine, size)
         .filter(|server| server.setting.is_none() && server.pages > Pages(0))
         .collect()
@@ -372,14 +374,14 @@ pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<OnSmallPages> {
 
 /// Other servers on small pages that ask for huge pages of that size, or could.
 fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnSmallPages> {
-    let asks = move |wish| match wish {
-        Wish::Known(HugePages::Off, _) => None,
-        Wish::Known(setting, Some(bytes)) => {
-            let named = Some(bytes).filter(|bytes| *bytes > 0);
+    let asks = move |requested: &RequestedPages| match requested {
+        RequestedPages::Known(HugePages::Off, _) => None,
+        RequestedPages::Known(setting, Some(bytes)) => {
+            let named = Some(*bytes).filter(|bytes| *bytes > 0);
             let asked = machine.state.huge_page_of_setting(named);
-            (asked == Some(size.0)).then_some(Some(setting))
+            (asked == Some(size.0)).then_some(Some(*setting))
         }
-        Wish::Known(_, None) | Wish::Unknown => Some(None),
+        RequestedPages::Known(_, None) | RequestedPages::Unknown(_) => Some(None),
     };
     let servers = memory::other_servers(machine).iter();
     servers
@@ -389,7 +391,7 @@ fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnS
             let segment = server.segment.as_ref()?;
             let page_bytes = segment.page_bytes;
             let is_huge = page_bytes.is_some_and(|bytes| bytes > machine.state.base_page_bytes);
-            let setting = asks(server.huge_pages).filter(|_| !is_huge)?;
+            let setting = asks(&server.huge_pages).filter(|_| !is_huge)?;
             let is_limited = (server.fault_limits.iter())
                 .any(|&(bytes, limit)| bytes == size.0 && limit < segment.bytes);
             Some(OnSmallPages {
@@ -399,6 +401,10 @@ fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnS
                     .filter(|_| page_bytes.is_some() && !is_limited && server.is_credible()),
                 pages: Bytes(segment.bytes).in_pages(size),
                 is_limited,
+                look_at: match &server.huge_pages {
+                    RequestedPages::Unknown(file) => file.clone(),
+                    RequestedPages::Known(..) => None,
+                },
             })
         })
 }

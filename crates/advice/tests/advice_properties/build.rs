@@ -18,12 +18,12 @@ use host::{
         vmstat::Vmstat,
     },
     server::{
+        configuration::RequestedPages,
         facts::Facts,
         instances::Instance,
         setting::{Setting, SettingSource},
         state::{AllowedNodes, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility::Visibility,
-        wish::Wish,
     },
 };
 
@@ -692,8 +692,8 @@ impl Spec {
                     _ => SharedMemoryType::Mmap,
                 }),
                 huge_pages: match other.huge_pages {
-                    '?' => Wish::Unknown,
-                    known => Wish::Known(
+                    '?' => RequestedPages::Unknown(None),
+                    known => RequestedPages::Known(
                         setting(known),
                         other
                             .size

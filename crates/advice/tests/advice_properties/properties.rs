@@ -557,7 +557,7 @@ pub fn pages_for_other_servers_are_kept(_: &Spec, machine: &Machine) -> TestCase
             let has = Pages(pool.persistent());
             let asked = Demands::with_all(&of, size, &of.next_start())
                 .map_or(Pages(0), |demands| demands.asked_by_others());
-            let least = match demand::of_unknown_wish(&of, size).as_slice() {
+            let least = match demand::of_unknown_request(&of, size).as_slice() {
                 [] => asked.min(has),
                 _ => has,
             };
@@ -844,7 +844,7 @@ fn allocate_on_nodes(machine: &mut Machine, size: PageSize, lacking: Pages) {
     part.surplus = part.surplus - kept;
     part.total = part.total + new;
     part.free = part.free + new;
-    let mut pools = machine.facts.pools.iter_mut().flatten();
+    let mut pools = machine.state.pools.iter_mut().flatten();
     let pool = pools.find(|pool| pool.page_bytes == size.0);
     let pool = pool.expect("a pool");
     pool.total += new.0;

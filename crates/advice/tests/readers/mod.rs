@@ -28,8 +28,8 @@ use host::{
         sysctl, transparent_hugepage, vmstat,
     },
     server::{
-        dynamic_shared_memory, instances, mapping_kind::Landmarks, postmaster_arguments,
-        postmaster_pid, wish,
+        configuration, dynamic_shared_memory, instances, mapping_kind::Landmarks,
+        postmaster_arguments, postmaster_pid,
     },
 };
 
@@ -116,15 +116,15 @@ fn cmdline(bytes: &[u8]) {
     for (name, _) in postmaster_arguments::settings(bytes) {
         assert!(!name.contains(&b'-') && !name.contains(&b'='));
     }
-    let _ = wish::of_command_line(bytes);
+    let _ = configuration::of_command_line(bytes);
 }
 
 /// `postgresql.conf` and `postmaster.opts`.
 fn postgresql_conf(bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).split('\n') {
-        let _ = wish::parse_line(line);
+        let _ = configuration::parse_line(line);
     }
-    if let Some(command_line) = wish::parse_options(bytes) {
+    if let Some(command_line) = configuration::parse_options(bytes) {
         assert!(command_line.ends_with(b"\0"));
     }
 }

@@ -24,19 +24,19 @@ use host::{
         sysctl, transparent_hugepage, vmstat,
     },
     server::{
+        configuration::RequestedPages,
         connection::Connection,
         facts::Facts,
         instances::Instance,
         state::{AllowedNodes, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility::Visibility,
-        wish::Wish,
     },
 };
 
 /// A server that requests huge pages by default.
-pub const TRY: Wish = Wish::Known(HugePages::Try, Some(0));
+pub const TRY: RequestedPages = RequestedPages::Known(HugePages::Try, Some(0));
 /// A server that was turned off.
-pub const OFF: Wish = Wish::Known(HugePages::Off, Some(0));
+pub const OFF: RequestedPages = RequestedPages::Known(HugePages::Off, Some(0));
 
 pub const MB: u64 = 1 << 20;
 pub const GB: u64 = 1 << 30;
@@ -255,7 +255,12 @@ impl Scene {
     }
 
     /// Adds another server, all of whose segment is in use. Its port is 5433, or the next one.
-    pub fn other(&mut self, bytes: u64, page_bytes: u64, wish: Wish) -> &mut Instance {
+    pub fn other(
+        &mut self,
+        bytes: u64,
+        page_bytes: u64,
+        requested: RequestedPages,
+    ) -> &mut Instance {
         let servers = self.facts.other_servers.as_mut().expect("servers");
         let nth = u16::try_from(servers.len()).expect("few servers");
         servers.push(Instance {
@@ -269,7 +274,7 @@ impl Scene {
             }),
             shared_memory_type: Some(SharedMemoryType::Mmap),
             rss_shmem_bytes: (page_bytes == 4096).then_some(bytes),
-            huge_pages: wish,
+            huge_pages: requested,
             ..Instance::default()
         });
         servers.last_mut().expect("a server")

@@ -2,10 +2,10 @@
 
 use advice::{diagnosis, model::step::Step, render};
 use host::server::{
+    configuration::RequestedPages,
     setting::{Setting, SettingSource},
     state::HugePages,
     visibility::Visibility,
-    wish::Wish,
 };
 
 use crate::{scene::*, table::*};
@@ -166,7 +166,7 @@ fn a_tenth_of_ram() {
             "an idle pool leaves too little, and another server might use it",
             |m| {
                 m.more(29_463);
-                m.other(MB, 4096, Wish::Unknown);
+                m.other(MB, 4096, RequestedPages::Unknown(None));
             },
         )
         .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# check whether the server on port 5433 is meant to use the idle pages (29463 huge pages of 2 MB). If it is not, release them"]),

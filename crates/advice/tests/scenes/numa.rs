@@ -189,7 +189,7 @@ fn bound_servers() {
             m.ram(128 * GB);
             m.on_small_pages(20 * GB, 0);
             m.nodes(&[(0, 16 * GB), (0, 112 * GB)]);
-            m.env.nodes.as_mut().expect("nodes")[0].memory.available = Some(15 * GB);
+            m.facts.nodes.as_mut().expect("nodes")[0].memory.available = Some(15 * GB);
             m.bound(&[0]);
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# allocate 10240 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 10240 there; node 0 has 0 free of 0, and 15 GB of available memory"]),

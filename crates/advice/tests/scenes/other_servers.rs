@@ -3,9 +3,9 @@
 use host::{
     linux::hugepages::Pool,
     server::{
+        configuration::RequestedPages,
         state::{HugePages, SharedMemoryType},
         visibility::Visibility,
-        wish::Wish,
     },
 };
 
@@ -40,17 +40,23 @@ fn other_servers() {
         .how_to_set(2, &[])
         .runbook(&[]),
         when("the settings of one are unknown", |m| {
-            m.other(280 * MB, 4096, Wish::Unknown);
+            m.other(280 * MB, 4096, RequestedPages::Unknown(None));
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages.", &[])
         .runbook(&[]),
+        when("one includes files that could set huge_pages", |m| {
+            let file = b"/srv/a\n/postgresql.conf".to_vec();
+            m.other(280 * MB, 4096, RequestedPages::Unknown(Some(file)));
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages (look at /srv/a\\012/postgresql.conf).", &[])
+        .runbook(&[]),
         when("one requests pages of another size", |m| {
-            m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
+            m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));
         })
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"])
         .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
         when("pages of another size are ready for one that requests them", |m| {
-            m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
+            m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));
             m.pool(1).total = 4;
             m.pool(1).free = 4;
         })
@@ -58,24 +64,24 @@ fn other_servers() {
         .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
         .runbook(&[]),
         when("one requests a size that the kernel does not have", |m| {
-            m.other(4 * GB, 4096, Wish::Known(HugePages::Try, Some(16 * MB)));
+            m.other(4 * GB, 4096, RequestedPages::Known(HugePages::Try, Some(16 * MB)));
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
         .runbook(&[]),
         when("the page size that one requests is unknown", |m| {
-            m.other(2 * MB, 4096, Wish::Known(HugePages::Try, None));
+            m.other(2 * MB, 4096, RequestedPages::Known(HugePages::Try, None));
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 1 more is needed if the server on port 5433 is to use huge pages.", &[])
         .runbook(&[]),
         when("pages are idle, and the settings of one are unknown", |m| {
             m.more(4096);
-            m.other(8 * GB, 4096, Wish::Unknown);
+            m.other(8 * GB, 4096, RequestedPages::Unknown(None));
         })
         .says("pool_size", UNKNOWN, "unknown", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
         .how_to_set(2, &[])
         .runbook(&[]),
         when("pages of another size are idle, and the settings of one are unknown", |m| {
-            m.other(8 * GB, 4096, Wish::Unknown);
+            m.other(8 * GB, 4096, RequestedPages::Unknown(None));
             m.pool(1).total = 8;
             m.pool(1).free = 8;
         })
@@ -226,7 +232,7 @@ fn other_servers() {
         when("two of three servers that could use idle pages ask for them", |m| {
             m.ram(88 * GB);
             m.more(16_000);
-            m.other(GB, 4096, Wish::Unknown).rss_shmem_bytes = Some(0);
+            m.other(GB, 4096, RequestedPages::Unknown(None)).rss_shmem_bytes = Some(0);
             m.other(31 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
             m.other(40 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
         })
@@ -235,7 +241,7 @@ fn other_servers() {
             m.fall_back(537);
             m.state.next_boot = Err(denied("/proc/cmdline"));
             m.other(8 * GB, 4096, TRY);
-            m.other(MB, 4096, Wish::Unknown).segment = None;
+            m.other(MB, 4096, RequestedPages::Unknown(None)).segment = None;
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"])
         .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"])
@@ -243,7 +249,7 @@ fn other_servers() {
         when("the pool is enough for this server, one asks, and one is not readable", |m| {
             m.fall_back(537);
             m.other(8 * GB, 4096, TRY);
-            m.other(MB, 4096, Wish::Unknown).segment = None;
+            m.other(MB, 4096, RequestedPages::Unknown(None)).segment = None;
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"])
         .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"])

@@ -1,6 +1,6 @@
 //! Strict overcommit, and pools that lower its limit.
 
-use host::server::wish::Wish;
+use host::server::configuration::RequestedPages;
 
 use crate::{scene::*, table::*};
 
@@ -100,7 +100,7 @@ fn overcommit() {
         when("the next boot lowers the ratio, and pages for another server are withheld", |m| {
             m.fall_back(537);
             m.other(8 * GB, 4096, TRY);
-            m.other(MB, 4096, Wish::Unknown).segment = None;
+            m.other(MB, 4096, RequestedPages::Unknown(None)).segment = None;
             m.file(RATIO, "80\n");
             m.file(CONF, "vm.overcommit_ratio = 30\n");
             m.strict(53 * GB);

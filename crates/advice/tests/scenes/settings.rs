@@ -11,10 +11,10 @@ use advice::{
     runbook,
 };
 use host::server::{
+    configuration::RequestedPages,
     facts::Facts,
     setting::{FileLine, Setting, SettingSource},
     state::{Files, HugePages, Server, SharedMemoryType},
-    wish::Wish,
 };
 
 use crate::{scene::*, table::*};
@@ -296,7 +296,7 @@ fn a_plan_keeps_the_decision_about_pages_for_other_servers() {
     let machine = machine(|m| {
         m.more(4096);
         m.other(8 * GB, 4096, TRY);
-        m.other(MB, 4096, Wish::Unknown).segment = None;
+        m.other(MB, 4096, RequestedPages::Unknown(None)).segment = None;
     });
     let next = with(&machine, 4633 * 2 * MB, HugePages::Try);
     let larger = plan(&[("shared_buffers", "9GB", Ok(next))]);

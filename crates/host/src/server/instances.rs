@@ -22,10 +22,10 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::server::{
+    configuration::{self, RequestedPages},
     postmaster_arguments::{directory_argument, looks_like_server},
     postmaster_pid,
     state::{HugePages, SharedMemoryType},
-    wish::{self, Wish},
 };
 
 /// One server. Facts that cannot be read, such as most facts of another user's server, are `None`.
@@ -54,7 +54,7 @@ pub struct Instance {
     /// The type of the main segment.
     pub shared_memory_type: Option<SharedMemoryType>,
     /// `huge_pages` at the server's next start.
-    pub huge_pages: Wish,
+    pub huge_pages: RequestedPages,
     /// The largest `RssShmem` of the oldest children, in bytes. A lower bound of how much of a
     /// segment on small pages has been faulted in.
     pub rss_shmem_bytes: Option<u64>,
@@ -390,7 +390,7 @@ fn look_inside(
         instance.major_version = version.and_then(|version| u32::try_from(version).ok());
     }
     let is_own_user = instance.owner_uid == Some(rustix::process::geteuid().as_raw());
-    instance.huge_pages = wish::read(process, is_own_user, command_line);
+    instance.huge_pages = configuration::requested_pages(process, is_own_user, command_line);
 
     let main = process.parse_whole("maps", buffer, maps::EXPECTED, main_segment);
     if let Ok(Some((address, made_by))) = absent_or(main)? {
@@ -405,7 +405,7 @@ fn look_inside(
     }
     let is_asking = matches!(
         instance.huge_pages,
-        Wish::Known(HugePages::Try | HugePages::On, _)
+        RequestedPages::Known(HugePages::Try | HugePages::On, _)
     );
     let base = pages::base_page_bytes();
     let is_small = |segment: &Segment| segment.page_bytes.is_none_or(|bytes| bytes == base);

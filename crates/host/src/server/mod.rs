@@ -1,6 +1,7 @@
 //! Facts about one PostgreSQL server and its machine. Unknown facts are absent, never a default.
 
 pub mod change_time;
+pub mod configuration;
 pub mod connection;
 pub mod dynamic_shared_memory;
 pub mod facts;
@@ -20,4 +21,3 @@ pub mod setting;
 pub mod sources;
 pub mod state;
 pub mod visibility;
-pub mod wish;

@@ -6,10 +6,10 @@ use host::{
     escape,
     linux::numa::node::Node,
     server::{
+        configuration::RequestedPages,
         instances::Instance,
         sources::{Availability, Source},
         visibility::Visibility,
-        wish::Wish,
     },
 };
 use maud::{Markup, Render, html};
@@ -139,9 +139,9 @@ fn server_row(context: &Context<'_>, server: &Instance) -> Vec<Markup> {
     cells.extend(
         [segment.map(|segment| segment.bytes), page_bytes].map(|bytes| size(bytes).render()),
     );
-    cells.push(match server.huge_pages {
-        Wish::Known(setting, _) => setting.as_str().render(),
-        Wish::Unknown => "unknown".render(),
+    cells.push(match &server.huge_pages {
+        RequestedPages::Known(setting, _) => setting.as_str().render(),
+        RequestedPages::Unknown(_) => "unknown".render(),
     });
     cells
 }

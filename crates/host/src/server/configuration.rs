@@ -1,16 +1,18 @@
-//! Huge pages that another server requests at its next start, according to its command line and its
-//! configuration files.
+//! The settings of other servers, from their command lines and configuration files.
 //!
-//! A conservative reader, not PostgreSQL's parser: a source that it does not understand makes a
-//! setting unknown, unless a source of higher precedence sets it. Files are read with the rights of
-//! this process.
+//! A small and conservative reader, not PostgreSQL's parser. After a line that it does not follow or
+//! understand, such as `include`, only later lines and sources of higher precedence count; what they
+//! do not set is unknown. Files are read with the rights of this process.
 
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs,
     io::{self, Read},
-    os::{fd::AsFd, unix::ffi::OsStrExt},
+    os::{
+        fd::AsFd,
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -32,22 +34,28 @@ use crate::server::{
 };
 
 /// The huge pages that another server requests at its next start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wish {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RequestedPages {
     /// `huge_pages`, and `huge_page_size` in bytes. 0: the default size of the kernel. `None`: the
     /// size is unknown.
     Known(HugePages, Option<u64>),
-    /// A source that could set `huge_pages` cannot be read or understood.
-    #[default]
-    Unknown,
+    /// A source that could set `huge_pages` cannot be read or understood: this file, if it can be
+    /// read.
+    Unknown(Option<Vec<u8>>),
 }
 
-impl Wish {
+impl Default for RequestedPages {
+    fn default() -> Self {
+        Self::Unknown(None)
+    }
+}
+
+impl RequestedPages {
     /// `huge_pages`. `None`: unknown.
-    pub fn value(self) -> Option<HugePages> {
+    pub fn value(&self) -> Option<HugePages> {
         match self {
-            Self::Known(value, _) => Some(value),
-            Self::Unknown => None,
+            Self::Known(value, _) => Some(*value),
+            Self::Unknown(_) => None,
         }
     }
 }
@@ -72,25 +80,62 @@ pub type Values = BTreeMap<&'static str, String>;
 const LARGEST_TOTAL: u64 = 1 << 20;
 const MOST_FILES: usize = 64;
 
+/// The settings in some sources, read in the order of their precedence.
+struct Found {
+    values: Values,
+    /// Whether other settings have their defaults. Otherwise they are unknown.
+    is_complete: bool,
+    /// The last file that was not understood.
+    look_at: Option<PathBuf>,
+}
+
+impl Found {
+    /// No source: all settings have their defaults.
+    fn defaults() -> Self {
+        Self {
+            is_complete: true,
+            ..Self::unknown(None)
+        }
+    }
+
+    /// After a source or a line that could set anything.
+    fn unknown(look_at: Option<PathBuf>) -> Self {
+        Self {
+            values: Values::new(),
+            is_complete: false,
+            look_at,
+        }
+    }
+}
+
 /// Reads the settings of a postmaster.
 ///
 /// `is_own_user`: the postmaster runs as the user of this process. In directories of other users,
 /// a file that is a symbolic link is not read. `command_line` is `None` if it cannot be read.
-pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[u8]>) -> Wish {
-    let mut values = Values::new();
+pub(crate) fn requested_pages(
+    process: &Process,
+    is_own_user: bool,
+    command_line: Option<&[u8]>,
+) -> RequestedPages {
     let links = match is_own_user {
         true => Links::Followed,
         false => Links::OnlyToDirectories,
     };
-    if read_sources(process, links, command_line, &mut values).is_some() {
-        for (name, default) in [("huge_pages", "try"), ("huge_page_size", "0")] {
-            values.entry(name).or_insert_with(|| default.to_owned());
+    let read = command_line.and_then(|command_line| read_sources(process, links, command_line));
+    let found = read.map_or(Found::unknown(None), |(found, _)| found);
+    let value = |name, default: &'static str| {
+        let default = found.is_complete.then_some(default);
+        found.values.get(name).map(String::as_str).or(default)
+    };
+    match value("huge_pages", "try").and_then(parse_huge_pages) {
+        Some(huge_pages) => {
+            let size = value("huge_page_size", "0").and_then(parse_size);
+            RequestedPages::Known(huge_pages, size)
         }
-    }
-    let value = |name| values.get(name).map(String::as_str);
-    match value("huge_pages").and_then(parse_huge_pages) {
-        Some(huge_pages) => Wish::Known(huge_pages, value("huge_page_size").and_then(parse_size)),
-        None => Wish::Unknown,
+        None => {
+            let look_at = found.look_at.map(|file| file.into_os_string().into_vec());
+            RequestedPages::Unknown(look_at)
+        }
     }
 }
 
@@ -98,9 +143,8 @@ pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[
 /// in seconds since 1970, or a source cannot be read or understood. A path with a symbolic link is
 /// not read, because the link could be newer than the file.
 pub fn unchanged_since(process: &Process, start_time: u64, command_line: &[u8]) -> Option<Values> {
-    let mut values = Values::new();
-    let changed = read_sources(process, Links::Refused, Some(command_line), &mut values)?;
-    (changed < start_time).then_some(values)
+    let (found, changed) = read_sources(process, Links::Refused, command_line)?;
+    (found.is_complete && changed < start_time).then_some(found.values)
 }
 
 /// The configuration of a server that does not run.
@@ -127,21 +171,22 @@ impl Configuration {
             Some(file) => PathBuf::from(file),
             None => directory.join("postgresql.conf"),
         };
-        let mut values = files.values(&config_file, false)?;
-        let data_directory = match values.remove("data_directory") {
+        let mut found = Found::defaults();
+        files.add_to(&mut found, &config_file, false);
+        let data_directory = match found.values.remove("data_directory") {
             Some(data) => PathBuf::from(data),
             None => directory.to_owned(),
         };
         // A relative path belongs to an unknown directory.
-        if !config_file.is_absolute() || !data_directory.is_absolute() {
+        if !found.is_complete || !config_file.is_absolute() || !data_directory.is_absolute() {
             return None;
         }
         let auto = data_directory.join("postgresql.auto.conf");
-        values.append(&mut files.values(&auto, true)?);
-        Some(Self {
+        files.add_to(&mut found, &auto, true);
+        found.is_complete.then_some(Self {
             config_file,
             data_directory,
-            values,
+            values: found.values,
         })
     }
 }
@@ -155,36 +200,30 @@ pub fn check_owner(root: &Root, file: &Path, uid: u32) -> Result<(), PathBuf> {
     Files::in_root(lookup, Path::new("/"), Links::Followed).check_owner(file, uid)
 }
 
-/// Reads the sources in the order of their precedence. Returns when a file was last changed.
-/// `None`: a source cannot be read or understood, and `values` holds only the settings of sources
-/// with higher precedence.
-fn read_sources(
-    process: &Process,
-    links: Links,
-    command_line: Option<&[u8]>,
-    values: &mut Values,
-) -> Option<u64> {
-    let command_line = match command_line {
-        Some(command_line) => command_line.to_vec(),
-        None => Files::of(process, links)?.options()?,
-    };
-    *values = of_command_line(&command_line)?;
-    let mut files = Files::of(process, links)?;
-    let auto = files.data.join("postgresql.auto.conf");
-    let main = match values.get("config_file") {
-        Some(file) => PathBuf::from(file),
-        None => directory_argument(&command_line)
-            .map_or(files.data.as_path(), path)
-            .join("postgresql.conf"),
-    };
-    // A relative path belongs to an unknown directory.
-    let main = Some(main).filter(|main| main.is_absolute());
-    for (file, is_optional) in [(Some(auto), true), (main, false)] {
-        let mut below = files.values(&file?, is_optional)?;
-        below.append(values);
-        *values = below;
+/// Reads the sources of a running server. Returns when a file was last changed, too. `None`: the
+/// command line is not understood.
+fn read_sources(process: &Process, links: Links, command_line: &[u8]) -> Option<(Found, u64)> {
+    let on_command_line = of_command_line(command_line)?;
+    let mut found = Found::unknown(None);
+    let mut changed = u64::MAX;
+    if let Some(mut files) = Files::of(process, links) {
+        let auto = files.data.join("postgresql.auto.conf");
+        let main = match on_command_line.get("config_file") {
+            Some(file) => PathBuf::from(file),
+            None => directory_argument(command_line)
+                .map_or(files.data.as_path(), path)
+                .join("postgresql.conf"),
+        };
+        // A relative path belongs to an unknown directory.
+        if main.is_absolute() {
+            found = Found::defaults();
+            files.add_to(&mut found, &main, false);
+        }
+        files.add_to(&mut found, &auto, true);
+        changed = files.changed;
     }
-    Some(files.changed)
+    found.values.extend(on_command_line);
+    Some((found, changed))
 }
 
 /// The settings on a command line. `None`: an argument could set one and is not understood.
@@ -358,33 +397,31 @@ impl Files {
         self.changed = self.changed.max(changed);
     }
 
-    fn options(&mut self) -> Option<Vec<u8>> {
-        parse_options(&self.bytes(&self.data.join("postmaster.opts"), false)?)
-    }
-
-    /// The settings in a file and in the files that it includes.
-    fn values(&mut self, path: &Path, is_optional: bool) -> Option<Values> {
-        let bytes = self.bytes(path, is_optional)?;
-        let directory = path.parent()?;
-        let mut found = Values::new();
+    /// Adds the settings in a file, which take precedence.
+    fn add_to(&mut self, found: &mut Found, path: &Path, is_optional: bool) {
+        let Some(bytes) = self.bytes(path, is_optional) else {
+            *found = Found::unknown(None);
+            return;
+        };
         for line in String::from_utf8_lossy(&bytes).split('\n') {
-            let Some((name, value)) = parse_line(line) else {
-                continue;
-            };
-            let value = value?;
-            let included = match name {
-                "include" | "include_if_exists" => vec![directory.join(value)],
-                "include_dir" => self.listed(&directory.join(value))?,
-                _ => {
-                    found.insert(name, value.to_owned());
-                    continue;
+            match parse_line(line) {
+                None => {}
+                // Debian includes an empty directory.
+                Some(("include_dir", Some(value))) if self.is_empty(path, value) => {}
+                Some((name, Some(value))) if !name.starts_with("include") => {
+                    found.values.insert(name, value.to_owned());
                 }
-            };
-            for file in included {
-                found.append(&mut self.values(&file, name == "include_if_exists")?);
+                Some(_) => *found = Found::unknown(Some(path.to_owned())),
             }
         }
-        Some(found)
+    }
+
+    /// Whether the directory that a file includes has no configuration files.
+    fn is_empty(&mut self, file: &Path, included: &str) -> bool {
+        self.left_files = self.left_files.saturating_sub(1);
+        let directory = file.parent().filter(|_| self.left_files > 0);
+        let files = directory.and_then(|directory| self.listed(&directory.join(included)));
+        files.is_some_and(|files| files.is_empty())
     }
 
     /// See [`check_owner`].
@@ -483,17 +520,17 @@ mod tests {
             data.display()
         );
         write("conf/postgresql.conf", &main);
-        write("conf/conf.d/a.conf", "huge_page_size = 2MB\n");
-        let expected = "huge_page_size=2MB huge_pages=try";
+        let expected = "huge_pages=try";
         assert_eq!(read(""), Some((data.clone(), expected.to_owned())));
         write("data/postgresql.auto.conf", auto);
-        let expected = "huge_page_size=2MB huge_pages=on";
+        let expected = "huge_pages=on";
         assert_eq!(read("-c huge_pages=off"), Some((data, expected.to_owned())));
         assert_eq!(read("-c data_directory=/x"), None);
         assert_eq!(read("-c config_file=x"), None);
-        write("conf/conf.d/a.conf", "data_directory = x\n");
+        // Only PostgreSQL knows what an included file sets.
+        write("conf/conf.d/a.conf", "huge_page_size = 2MB\n");
         assert_eq!(read(""), None);
-        write("conf/conf.d/a.conf", "include 'none'\n");
+        write("conf/postgresql.conf", "data_directory = x\n");
         assert_eq!(read(""), None);
     }
 
