@@ -66,31 +66,6 @@ pub enum Decision {
         /// An alternative.
         lower: Option<Lower>,
     },
-    /// Set the pool by node on the kernel command line.
-    SetNodesAtBoot {
-        /// The size of the pages.
-        size: PageSize,
-        /// Pages that the server needs.
-        pages: Pages,
-        /// The nodes that it is allowed to use.
-        nodes: Vec<u32>,
-        /// Pages that others need, or that the boot configuration sets for them.
-        others: Pages,
-        /// A line in sysctl.d that would set the whole pool later.
-        later: Option<String>,
-    },
-    /// Release idle pages of a pool by node, because a write for the whole pool could take those of
-    /// the nodes that the server is allowed to use.
-    ReleaseByNode {
-        /// The size of the pages.
-        size: PageSize,
-        /// Idle pages.
-        pages: Pages,
-        /// Pages that these nodes keep.
-        kept: Pages,
-        /// The nodes that the server is allowed to use.
-        nodes: Vec<u32>,
-    },
     /// Raise the strict commit limit by swap, or lower what is committed.
     AddSwap {
         /// Bytes that are missing.

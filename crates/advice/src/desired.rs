@@ -8,6 +8,7 @@ use super::{
     checks,
     decision::{self, Decision, Lacks, Lower, held_by_others},
     planned::Planned,
+    render,
     thresholds::COMMITTED_PERCENT,
 };
 use crate::model::{
@@ -26,7 +27,7 @@ use host::{
         setting::SettingSource,
         state::{Backing, Files, HugePages, Server, SharedMemoryType},
     },
-    units::{Bytes, PageSize, Pages},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 /// The desired state, as far as it differs from the machine.
@@ -410,15 +411,21 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         return Err(decision);
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
+        let others = match pages - own {
+            Pages(0) => String::new(),
+            others => format!(" and {others} more for others"),
+        };
         // Lines in sysctl.d name no page size.
         let later = request.filter(|request| request.page_bytes.is_none());
-        return Err(Decision::SetNodesAtBoot {
-            size,
-            pages: own,
-            nodes: numa::allowed_numbers(machine),
-            others: pages.max(asked) - own,
-            later: later.map(|request| request.place.to_string()),
+        let remove = later.map_or_else(String::new, |request| {
+            let place = &request.place;
+            format!(" and remove {place}, which sets the whole pool later")
         });
+        return Err(Decision::Text(format!(
+            "on the kernel command line, request {} for NUMA {}{others} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
+            huge_pages(own, size),
+            render::named_nodes(&numa::allowed_numbers(machine))
+        )));
     }
     if let Some((words, _)) = words {
         return Err(Decision::SetOnCommandLine(words));

@@ -188,25 +188,17 @@ fn evidence(target: &PoolTarget) -> Value {
     })
 }
 
-/// Pages that the nodes can release if those of a bound server keep what it needs.
-fn free_on_all_nodes(machine: &Machine, target: &PoolTarget) -> Pages {
-    let size = target.now.size;
-    let part = machine.allowed_part(size);
-    let allowed = part.map_or(Pages(0), |part| part.total) - target.now.of_this_server();
-    numa::free_on_other_nodes(machine, size) + allowed
-}
-
 /// The decision about idle pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let target = largest_idle(machine)?;
     decision::about_idle(&target).or_else(|| {
-        machine
-            .is_bound_to_nodes()
-            .then(|| Decision::ReleaseByNode {
-                size: target.now.size,
-                pages: target.idle().min(free_on_all_nodes(machine, &target)),
-                kept: target.now.of_this_server(),
-                nodes: numa::allowed_numbers(machine),
-            })
+        machine.is_bound_to_nodes().then(|| {
+            Decision::Text(format!(
+                "release up to {} node by node (hugeinfo_numa), and keep {} on NUMA {}, which the server is allowed to use",
+                huge_pages(target.idle(), target.now.size),
+                target.now.of_this_server(),
+                render::named_nodes(&numa::allowed_numbers(machine))
+            ))
+        })
     })
 }

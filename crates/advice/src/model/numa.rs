@@ -137,10 +137,3 @@ pub fn reserved_by_others(machine: &Machine, size: PageSize) -> Option<Pages> {
     let of_others = Pages(pool.committed()) - machine.pages_held(size)?;
     Some(of_others.min(Pages(pool.reserved)))
 }
-
-/// Free pages of a pool on nodes that the server is not allowed to use.
-pub fn free_on_other_nodes(machine: &Machine, size: PageSize) -> Pages {
-    let free = machine.pool(size).map_or(0, |pool| pool.free);
-    let allowed = machine.allowed_part(size).map(|part| part.free);
-    Pages(free) - allowed.unwrap_or_default()
-}

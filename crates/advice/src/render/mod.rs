@@ -5,7 +5,7 @@ mod sentences;
 
 pub(crate) use commands::before_start;
 pub use commands::{Place, command, data, instruction, place, why};
-pub(crate) use sentences::{fit, numbers, reason};
+pub(crate) use sentences::{fit, named_nodes, numbers, reason};
 
 use super::check::Remedy;
 use crate::model::{machine::Machine, step::Step};

@@ -149,7 +149,7 @@ fn one_of<const N: usize>(ways: [Option<String>; N]) -> String {
 }
 
 /// `node 0` or `nodes 0, 1`.
-fn named_nodes(nodes: &[u32]) -> String {
+pub(crate) fn named_nodes(nodes: &[u32]) -> String {
     let noun = if nodes.len() == 1 { "node" } else { "nodes" };
     format!("{noun} {}", numbers(nodes))
 }
@@ -248,38 +248,6 @@ impl fmt::Display for Decision {
                 }
                 Ok(())
             }
-            Self::SetNodesAtBoot {
-                size,
-                pages,
-                nodes,
-                others,
-                later,
-            } => {
-                let more = match others {
-                    Pages(0) => String::new(),
-                    others => format!(" and {others} more for others"),
-                };
-                let remove = later.as_ref().map_or_else(String::new, |place| {
-                    format!(" and remove {place}, which sets the whole pool later")
-                });
-                write!(
-                    f,
-                    "on the kernel command line, request {} for NUMA {}{more} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
-                    huge_pages(*pages, *size),
-                    named_nodes(nodes)
-                )
-            }
-            Self::ReleaseByNode {
-                size,
-                pages,
-                kept,
-                nodes,
-            } => write!(
-                f,
-                "release {} node by node (hugeinfo_numa), and keep {kept} on NUMA {}, which the server is allowed to use",
-                huge_pages(*pages, *size),
-                named_nodes(nodes)
-            ),
             Self::AddSwap {
                 missing,
                 ratio,
