@@ -30,9 +30,10 @@ pub(super) const CHECK: Check = Check {
     docs: "\
 Looks at the other PostgreSQL servers of this host (`hugeinfo_instances`), and at whether the pool
 is large enough for all. A server counts if it holds huge pages, or if it is known to ask for them:
-by its command line, by `postmaster.opts`, or by its configuration files. A server with `huge_pages
-= off` does not count. If this setting or `huge_page_size` is unknown, the server does not count,
-and the finding states this: `140 more are needed if the server on port 5433 is to use huge pages.`
+by its command line, by `postgresql.auto.conf`, or by `postgresql.conf`. A server with `huge_pages =
+off` does not count. If this setting or `huge_page_size` is unknown, the server does not count, and
+the finding states this: `140 more are needed if the server on port 5433 is to use huge pages.`
+Included files are not read: if one could decide the setting, the finding adds `look at FILE`.
 A server whose cgroup allows it too few pages does not count either: with the pages, it would start
 and crash later. The finding says to raise that limit first. The check looks at the pool of this
 server, unless only another pool is too small for servers that ask for its pages.
