@@ -203,7 +203,7 @@ pub(crate) fn for_remedy(facts: Facts) -> Result<Facts, Error> {
 /// Reads the boot configuration.
 fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, Error> {
     let is_etc_kept = cached::is_etc_kept(root)?;
-    Ok(NextBoot::read_for(root, facts.state.kernel(), is_etc_kept)?)
+    Ok(NextBoot::read(root, facts.state.kernel(), is_etc_kept)?)
 }
 
 /// A search for the other servers of this host.

@@ -1,6 +1,7 @@
 //! Decisions for a person, if no command is safe.
 
 use crate::{
+    checks,
     model::{
         Blocked,
         demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
@@ -10,7 +11,6 @@ use crate::{
         start::{self, Fit, Reason, StartOutcome},
     },
     render,
-    thresholds::COMMITTED_PERCENT,
 };
 use host::{
     linux::boot::Words,
@@ -152,6 +152,14 @@ impl Decision {
             _ => None,
         }
     }
+
+    /// By how much the commit limit is too low.
+    pub(crate) fn missing_in_commit_limit(&self) -> Option<Bytes> {
+        match self {
+            Self::AddSwap { missing, .. } => Some(*missing),
+            _ => None,
+        }
+    }
 }
 
 /// The part of memory that is too small.
@@ -247,7 +255,7 @@ pub(crate) fn of_blocked(
         },
         Blocked::UnknownMemory { size, pages, why } => Decision::CheckMemory { size, pages, why },
         Blocked::UnknownNodes { size, missing } => about_nodes(machine, size, missing),
-        Blocked::CommitLimit { missing } => add_swap(machine, missing),
+        Blocked::CommitLimit(limit) => raise_commit_limit(&limit),
         Blocked::ReservedPages => Decision::WaitForReservedPages,
         Blocked::SetOutside | Blocked::FaultLimit => Decision::RaiseLimitOutside,
         Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
@@ -301,52 +309,32 @@ pub(crate) fn about_other_nodes(missing: Pages, size: PageSize) -> Decision {
     ))
 }
 
-/// The commit limit that is enough for this much, with the reserve of a tenth.
-pub(crate) fn commit_limit_for(committed: Bytes) -> Bytes {
-    Bytes(committed.0 / COMMITTED_PERCENT * 100 + 100)
-}
-
-/// The decision about a strict commit limit that is too low by this much.
-fn add_swap(machine: &Machine, missing: Bytes) -> Decision {
-    let limit = CommitLimit::of(machine);
-    let ratio = limit.and_then(|limit| limit.ratio);
-    let outside = memory::left(machine).unwrap_or_default();
+/// The decision about a strict commit limit that is too low.
+pub(crate) fn raise_commit_limit(limit: &CommitLimit) -> Decision {
+    let missing = limit.missing();
+    // One percent of RAM outside of the pools for each percent of the ratio.
+    let gained = |more, ratio| limit.outside.percent(more) - limit.outside.percent(ratio);
+    let lowest = |ratio| (ratio + 1..=100).find(|more| gained(*more, ratio) >= missing);
     Decision::AddSwap {
         missing,
-        ratio,
-        enough: ratio.and_then(|ratio| enough(outside, ratio, missing)),
+        ratio: limit.ratio,
+        enough: limit.ratio.and_then(lowest),
     }
 }
 
-/// The decision about pools of the next boot that would leave too little for committed memory.
-/// `None`: they leave enough, as far as known.
-pub(crate) fn about_commit_limit_at_boot(
-    machine: &Machine,
-    demands: &Demands,
-    pages: Pages,
-) -> Option<Decision> {
-    let limit = demands.low_commit_limit_at_boot(machine, pages)?;
-    let ratio = limit.ratio?;
-    let outside = memory::host_ram(machine)? - demands.pools_at_boot(machine, pages);
-    let missing = commit_limit_for(limit.committed) + limit.reserve - limit.limit;
-    let enough = enough(outside, ratio, missing);
-    let most = outside.percent(100) - outside.percent(ratio);
-    let swap = Decision::AddSwap {
-        missing: if enough.is_some() {
-            missing
-        } else {
-            missing - most
-        },
-        ratio: Some(ratio),
-        enough,
+/// The decision about pools of the next boot that the host cannot hold, old or new ones.
+pub(crate) fn of_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -> Decision {
+    let by = match &blocked {
+        Blocked::LeavesTooLittle { missing } | Blocked::Memory { missing } => Some(*missing),
+        // The limit includes this share of RAM outside of the pools.
+        Blocked::CommitLimit(limit) => limit
+            .ratio
+            .filter(|ratio| *ratio > 0)
+            .map(|ratio| Bytes(limit.missing().0 / ratio * 100 + 100)),
+        _ => None,
     };
-    Some(Decision::Text(format!("for the next boot, {swap}")))
-}
-
-/// The lowest `vm.overcommit_ratio` that raises the limit by this much: one percent of RAM outside
-/// of the pools for each percent of the ratio.
-fn enough(outside: Bytes, ratio: u64, missing: Bytes) -> Option<u64> {
-    (ratio + 1..=100).find(|more| outside.percent(*more) - outside.percent(ratio) >= missing)
+    by.and_then(|by| checks::lower_pools_at_boot(machine, by))
+        .unwrap_or_else(|| of_blocked(machine, demands.size, demands.of_this_server(), blocked))
 }
 
 /// The decision about a next start that would fail for a reason that no step removes.
@@ -398,15 +386,13 @@ fn releasable(machine: &Machine, missing: Bytes) -> Option<(Pages, PageSize)> {
 pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
     match fit {
         Fit::Fits => Decision::Text("nothing has to be decided".to_owned()),
-        Fit::BeyondCommitLimit { segment, room } => {
-            let limit = CommitLimit::of(machine);
-            // The limit can be exceeded already.
-            let missing = limit.map_or(segment - room, |limit| {
-                let own = memory::segment_on_small_pages(machine);
-                commit_limit_for(limit.committed - own + segment) + limit.reserve - limit.limit
-            });
-            add_swap(machine, missing)
-        }
+        Fit::BeyondCommitLimit { segment, .. } => match CommitLimit::of(machine) {
+            Some(limit) => raise_commit_limit(&CommitLimit {
+                committed: limit.committed - memory::segment_on_small_pages(machine) + segment,
+                ..limit
+            }),
+            None => Decision::Text("find out why the commit limit is unknown".to_owned()),
+        },
         Fit::BeyondMemory { missing, .. } => Decision::LowerSharedBuffers {
             lower: Lower::by_bytes(machine, missing),
             missing,

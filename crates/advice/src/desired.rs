@@ -6,28 +6,25 @@ use std::sync::Arc;
 use super::{
     check::CheckId,
     checks,
-    decision::{self, Decision, Lacks, Lower, held_by_others},
+    decision::{self, Decision},
     planned::Planned,
     render,
-    thresholds::COMMITTED_PERCENT,
 };
 use crate::model::{
     demand::{self, Demands, PoolTarget},
     limits,
     machine::Machine,
-    memory::{self, CommitLimit},
-    numa,
-    pool_change::set_persistent,
-    step::{LimitChange, Pending, SettingChange, SettingPlace, Step, VmSetting},
+    memory, next_boot, numa,
+    step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
 };
 use host::{
-    linux::boot::{Kernel, NextBoot},
+    linux::boot::{Change, Kernel, NextBoot},
     server::{
         configuration::RequestedPages,
         setting::SettingSource,
         state::{Backing, Files, HugePages, Server, SharedMemoryType},
     },
-    units::{Bytes, PageSize, Pages, huge_pages},
+    units::{PageSize, Pages, huge_pages},
 };
 
 /// The desired state, as far as it differs from the machine.
@@ -43,8 +40,6 @@ pub(crate) struct Desired {
     pub(crate) limits: Vec<LimitChange>,
     /// Pools to change.
     pub(crate) pools: Vec<PoolChange>,
-    /// `vm.overcommit_ratio` to set.
-    pub(crate) overcommit_ratio: Option<u64>,
     /// Whether the server has to read its files. A restart also does so.
     pub(crate) reload: bool,
     /// Whether the server has to be restarted now.
@@ -118,7 +113,6 @@ impl Desired {
             settings,
             limits: size.map_or(Vec::new(), |size| limits::to_raise(machine, size, required)),
             pools: Vec::new(),
-            overcommit_ratio: None,
             reload: false,
             restart,
             next,
@@ -127,20 +121,7 @@ impl Desired {
             let size = PageSize(pool.page_bytes);
             desired.pools.extend(desired.pool_change(machine, size)?);
         }
-        desired.overcommit_ratio = desired.ratio(machine)?;
         Ok(desired)
-    }
-
-    /// The step that sets `vm.overcommit_ratio`, now and for the next boot.
-    pub(crate) fn ratio_step(&self, machine: &Machine) -> Option<Step> {
-        let setting = VmSetting::OvercommitRatio;
-        let value = self.overcommit_ratio?;
-        let boot = machine.next_boot();
-        Some(Step::SetVm {
-            setting,
-            value,
-            edit: boot.and_then(|boot| boot.set_vm(setting.name(), value)),
-        })
     }
 
     fn pool_change(
@@ -191,65 +172,6 @@ impl Desired {
                 target.now.size,
             )
     }
-
-    /// The lowest `vm.overcommit_ratio` that leaves a tenth of the commit limit free once the pools
-    /// are set. `None`: the present one does, or does not matter.
-    fn ratio(&self, machine: &Machine) -> Result<Option<u64>, Decision> {
-        let Some((limit, ram)) = CommitLimit::of(machine).zip(memory::host_ram(machine)) else {
-            return Ok(None);
-        };
-        let Some(now) = limit.ratio else {
-            return Ok(None);
-        };
-        let pools = self
-            .pools
-            .iter()
-            .fold(memory::in_pools(machine), |all, change| {
-                let Some(pool) = machine.pool(change.size) else {
-                    return all;
-                };
-                let mut after = pool.clone();
-                set_persistent(&mut after, change.pages.0);
-                let pages = if self.restart {
-                    change.pages
-                } else {
-                    Pages(after.total)
-                };
-                all - Pages(pool.total) * change.size + pages * change.size
-            });
-        let grows = pools > memory::in_pools(machine);
-        if grows && pools > memory::most_in_pools(machine).unwrap_or(pools) {
-            // No ratio is enough for pools that are too large.
-            return Ok(None);
-        }
-        let moves = self.restart && self.size.is_some();
-        let moved = moves.then(|| memory::segment_on_small_pages(machine));
-        let committed = limit.committed - moved.unwrap_or_default();
-        let swap = Bytes(
-            machine
-                .usage()
-                .and_then(|usage| usage.swap_total)
-                .unwrap_or(0),
-        );
-        let is_enough = |ratio: u64| {
-            let at_most = CommitLimit::with(ram, pools, ratio, swap);
-            let has_reserve = committed + limit.reserve <= at_most;
-            committed <= at_most.percent(COMMITTED_PERCENT) && (has_reserve || !grows)
-        };
-        if is_enough(now) {
-            return Ok(None);
-        }
-        let lowest = (now + 1..=100).find(|&ratio| is_enough(ratio));
-        let missing = || {
-            let at_most = CommitLimit::with(ram, pools, now.max(100), swap) - limit.reserve;
-            decision::commit_limit_for(committed) - at_most
-        };
-        lowest.map(Some).ok_or_else(|| Decision::AddSwap {
-            missing: missing(),
-            ratio: Some(now),
-            enough: None,
-        })
-    }
 }
 
 /// The machine as if it were unknown whether other servers ask for huge pages, so that idle pages
@@ -291,9 +213,6 @@ impl Boot {
         for limit in desired.iter().flat_map(|desired| &desired.limits) {
             at = at.apply(&Step::RaiseLimit(limit.clone())).unwrap_or(at);
         }
-        if let Some(ratio) = desired.and_then(|desired| desired.ratio_step(machine)) {
-            at = at.apply(&ratio).unwrap_or(at);
-        }
         for size in own.into_iter().chain(others) {
             match at_boot(&at, size, next) {
                 Ok(Some(line)) => {
@@ -329,15 +248,12 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             });
         }
     };
-    let default = machine.default_bytes();
-    if boot.is_unknown(size.0, default) {
-        let files = boot.unknown_of(size.0, default).map(ToString::to_string);
+    if boot.is_unknown(size.0) {
+        let files = boot.unknown_of(size.0).map(ToString::to_string);
         return Err(Decision::LookAtBootFiles(files.collect()));
     }
-    let request = boot.pages(size.0, default);
-    let asked = request
-        .as_ref()
-        .map_or(Pages(0), |request| Pages(request.pages));
+    let request = boot.pages(size.0);
+    let asked = request.map_or(Pages(0), |request| Pages(request.pages));
     let own = demands.of_this_server();
     if asked >= pages {
         return Ok(None);
@@ -345,78 +261,15 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     if let Some(decision) = unless_start_is_safe(machine, size, own) {
         return Err(decision);
     }
-    let Some(most) = memory::most_in_pools(machine) else {
-        return Err(Decision::SetAtBootElsewhere {
-            size,
-            pages,
-            why: "the memory of the host is unknown here".to_owned(),
-        });
-    };
-    let missing_for = |pages: Pages| demands.missing_at_boot(machine, pages).unwrap_or_default();
-    let missing = missing_for(pages);
-    let beyond_reserve = || {
-        Err(Decision::LowerSharedBuffers {
-            lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
-            missing,
-            lacks: Lacks::Reserve,
-            others: held_by_others(machine, size),
-            release: None,
-        })
-    };
-    if pages * size > most {
-        return beyond_reserve();
-    }
-    // The line that systemd does not read could also be meant for others.
-    let not_read = boot.not_read.as_ref().filter(|_| size.0 == default);
-    let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
-    let is_low = || {
-        demands
-            .low_commit_limit_at_boot(machine, not_read)
-            .is_some()
-    };
-    let pages = match missing_for(not_read) {
-        Bytes(0) if !is_low() => pages.max(not_read),
-        _ => pages,
-    };
-    let words = boot.words_for_pages(size.0, default, pages.0);
-    let edit = boot.set_pages(size.0, default, pages.0);
-    let by_words = words.as_ref().map(|(_, changed)| changed.clone());
-    let changed = by_words.or_else(|| edit.as_ref().map(|edit| boot.after(edit)));
-    if let Some(changed) = changed {
-        let mut after = machine.clone();
-        after.state.next_boot = Ok(changed);
-        if let Some(decision) = checks::too_much_at_boot(machine, &after) {
-            return Err(decision);
-        }
-    }
-    if demands.pools_at_boot(machine, pages) > most {
-        return beyond_reserve();
-    }
-    if missing > Bytes(0) {
-        return Err(Decision::FreeMemory {
-            missing,
-            lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
-            or_at_boot: false,
-        });
-    }
-    let grows = demands.pools_at_boot(machine, pages) > memory::in_pools(machine);
-    if let Some(why) = CommitLimit::unknown(machine).filter(|_| grows) {
-        return Err(Decision::SetAtBootElsewhere {
-            size,
-            pages,
-            why: why.to_owned(),
-        });
-    }
-    if let Some(decision) = decision::about_commit_limit_at_boot(machine, &demands, pages) {
-        return Err(decision);
+    if let Some(blocked) = next_boot::blocked(machine, &demands, pages) {
+        return Err(decision::of_boot(machine, &demands, blocked));
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
         let others = match pages - own {
             Pages(0) => String::new(),
             others => format!(" and {others} more for others"),
         };
-        // Lines in sysctl.d name no page size.
-        let later = request.filter(|request| request.page_bytes.is_none());
+        let later = request.filter(|request| !request.place.is_command_line());
         let remove = later.map_or_else(String::new, |request| {
             let place = &request.place;
             format!(" and remove {place}, which sets the whole pool later")
@@ -427,11 +280,17 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             render::named_nodes(&numa::allowed_numbers(machine))
         )));
     }
-    if let Some((words, _)) = words {
-        return Err(Decision::SetOnCommandLine(words));
-    }
-    match edit {
-        Some(edit) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
+    // The line that systemd does not read could also be meant for others.
+    let not_read = boot.not_read.as_ref();
+    let not_read = not_read.filter(|request| request.page_bytes == Some(size.0));
+    let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
+    let pages = match next_boot::blocked(machine, &demands, not_read) {
+        Some(_) => pages,
+        None => pages.max(not_read),
+    };
+    match boot.change(size.0, pages.0) {
+        Some((Change::Edit(edit), _)) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
+        Some((Change::Words(words), _)) => Err(Decision::SetOnCommandLine(words)),
         None => Err(Decision::SetAtBootElsewhere {
             size,
             pages,
@@ -469,11 +328,11 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
     };
     let boot = NextBoot::parse("", &[("/etc/sysctl.d/README", "")], true, kernel);
     let pages = demand::of_next_start(machine, size, next);
-    if let Some((words, _)) = boot.words_for_pages(size.0, default.0, pages.0) {
-        return Err(Decision::SetOnCommandLine(words));
+    match boot.change(size.0, pages.0) {
+        Some((Change::Edit(edit), _)) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
+        Some((Change::Words(words), _)) => Err(Decision::SetOnCommandLine(words)),
+        None => Ok(None),
     }
-    let edit = boot.set_pages(size.0, default.0, pages.0);
-    Ok(edit.map(|edit| Step::SetPoolAtBoot { size, pages, edit }))
 }
 
 /// The settings of the next start that advice recommends. Huge pages that are turned off stay off,

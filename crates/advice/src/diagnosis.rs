@@ -184,8 +184,7 @@ impl Remedies {
             next.map_or(Boot::default(), |next| Boot::of(machine, next, desired))
         };
         let mut with_core = boot_of(desired.as_ref().ok());
-        let raises =
-            |desired: &Desired| !desired.limits.is_empty() || desired.overcommit_ratio.is_some();
+        let raises = |desired: &Desired| !desired.limits.is_empty();
         // Alone, the lines must not lead into limits that the core raises.
         let boot = match desired.as_ref().is_ok_and(raises) {
             false => with_core.clone(),
@@ -339,10 +338,8 @@ impl Remedies {
     /// server: lines with the limits that they need, or more.
     fn for_boot(&self, machine: &Machine, id: CheckId) -> Option<Vec<Step>> {
         let core = self.core.as_ref().ok()?;
-        let is_needed = |step: &&Step| {
-            use Step::{RaiseLimit, SetPoolAtBoot, SetVm};
-            matches!(step, SetPoolAtBoot { .. } | RaiseLimit(_) | SetVm { .. })
-        };
+        let is_needed =
+            |step: &&Step| matches!(step, Step::SetPoolAtBoot { .. } | Step::RaiseLimit(_));
         let needed: Vec<_> = core.iter().filter(is_needed).cloned().collect();
         let is_quiet = |step: &&Step| !step.is_disruptive();
         let quiet: Vec<_> = core.iter().filter(is_quiet).cloned().collect();
@@ -478,13 +475,18 @@ pub(crate) fn everything(
     all.extend(missing);
     let mut seen: Vec<Decision> = Vec::new();
     for decision in decisions {
-        let missing = decision.missing();
+        // The largest figure is enough for all.
+        let figures = [Decision::missing, Decision::missing_in_commit_limit];
+        let figure = figures
+            .into_iter()
+            .find(|figure| figure(&decision).is_some());
         let same = |other: &&mut Decision| {
-            **other == decision || missing.is_some() && other.missing().is_some()
+            **other == decision || figure.is_some_and(|figure| figure(other).is_some())
         };
         match seen.iter_mut().find(same) {
-            // The largest figure is enough for all.
-            Some(other) if missing > other.missing() => *other = decision,
+            Some(other) if figure.is_some_and(|figure| figure(&decision) > figure(other)) => {
+                *other = decision;
+            }
             Some(_) => {}
             None => seen.push(decision),
         }

@@ -8,11 +8,12 @@ use super::{
 use crate::model::{
     Blocked, demand,
     machine::{Machine, ServerState},
+    memory::{self, CommitLimit},
     step::Step,
 };
 use host::{
     linux::hugepages::Pool,
-    units::{PageSize, Pages},
+    units::{Bytes, PageSize, Pages},
 };
 
 /// When changes are made, the least disruptive order first.
@@ -47,7 +48,10 @@ pub(crate) fn plan(
     for &order in orders {
         let steps = steps(machine, desired, boot, extra, order);
         match machine.apply_all(&steps) {
-            Ok(_) => return Ok(steps),
+            Ok(after) => match near_commit_limit(machine, &after) {
+                Some(limit) => why = Blocked::CommitLimit(limit),
+                None => return Ok(steps),
+            },
             Err(blocked) => why = blocked,
         }
     }
@@ -56,6 +60,13 @@ pub(crate) fn plan(
     let next = machine.with_next_start(desired.next.clone());
     let required = demand::of_next_start(&next, size, &desired.next);
     Err(decision::of_blocked(&next, size, required, why))
+}
+
+/// The strict commit limit, if larger pools would lower it to about what is committed.
+fn near_commit_limit(machine: &Machine, after: &Machine) -> Option<CommitLimit> {
+    let grows = memory::in_pools(after) > memory::in_pools(machine);
+    let is_low = |limit: &CommitLimit| limit.ratio.is_some() && limit.missing() > Bytes(0);
+    CommitLimit::of(after).filter(|limit| grows && is_low(limit))
 }
 
 fn steps(
@@ -72,7 +83,6 @@ fn steps(
     steps.extend(limits);
     steps.extend(settings);
     steps.extend(desired.reload.then_some(Step::Reload));
-    steps.extend(desired.ratio_step(machine));
     steps.extend(extra.iter().cloned());
     if order == Order::Stopped && machine.server_state == ServerState::Running {
         // Nothing that can be done earlier waits until the server is stopped.

@@ -250,7 +250,7 @@ fn values(
 }
 
 fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, ReadError> {
-    NextBoot::read_for(root, facts.state.kernel(), is_etc_kept(root)?)
+    NextBoot::read(root, facts.state.kernel(), is_etc_kept(root)?)
 }
 
 /// A server that runs.

@@ -203,7 +203,11 @@ fn decision(machine: &Machine) -> Option<Decision> {
             return Some(Decision::RaiseMemoryLimit { by });
         }
     }
-    if let Some(fit) = fit {
+    // If the pool cannot grow because of the commit limit, that is decided first.
+    let is_about_pool = |fit: &Fit| {
+        matches!(fit, Fit::BeyondCommitLimit { .. }) && machine.state.asks_for_huge_pages()
+    };
+    if let Some(fit) = fit.filter(|fit| !is_about_pool(fit)) {
         return Some(decision::of_fit(machine, fit));
     }
     let idle = pool_size::decision(machine);

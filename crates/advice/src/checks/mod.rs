@@ -29,7 +29,7 @@ mod thp_shared;
 
 pub(crate) use page_tables::need_huge_pages as page_tables_need_huge_pages;
 pub(crate) use pool_size::{is_much_idle, largest_idle_size};
-pub(crate) use reboot::{decision as decision_about_boot, too_much_at_boot};
+pub(crate) use reboot::{decision as decision_about_boot, lower_pools as lower_pools_at_boot};
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
 use std::fmt::{self, Display, Formatter};

@@ -10,7 +10,6 @@ use crate::{
         machine::Machine,
         memory::{self, CommitLimit},
     },
-    thresholds::COMMITTED_PERCENT,
 };
 use host::units::Bytes;
 
@@ -31,7 +30,10 @@ memory.
 | `not_strict`, `within_commit_limit` | ok | the mode is not strict, or at most 90% of the limit is committed |
 | `near_commit_limit` | warning | more than 90% is committed |
 
-**What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, or add swap.
+**What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, now (`sysctl -w`) and in
+`/etc/sysctl.d`, or add swap. Until then, no advice makes the pools larger if that would leave less
+than a tenth of the limit. The decision names the bytes that are missing and the ratio that is
+enough.
 ",
 };
 
@@ -58,7 +60,7 @@ fn judge(machine: &Machine) -> Judgment {
             "Strict overcommit: {} of {} is committed.{by_pools}",
             limit.committed, limit.limit
         );
-        if limit.committed > limit.limit.percent(COMMITTED_PERCENT) {
+        if limit.missing() > Bytes(0) {
             Finding::warning("near_commit_limit", text)
         } else {
             Finding::ok("within_commit_limit", text)
@@ -81,13 +83,7 @@ fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// The decision about swap or fewer commitments, if no ratio helps.
+/// The decision about a higher limit.
 fn decision(machine: &Machine) -> Option<Decision> {
-    let limit = CommitLimit::of(machine)?;
-    let wanted = decision::commit_limit_for(limit.committed);
-    (wanted > limit.limit && limit.ratio.is_none()).then(|| Decision::AddSwap {
-        missing: wanted - limit.limit,
-        ratio: None,
-        enough: None,
-    })
+    CommitLimit::of(machine).map(|limit| decision::raise_commit_limit(&limit))
 }

@@ -39,7 +39,6 @@ fn judge(machine: &Machine) -> Judgment {
     machine.state.next_boot.as_ref()?;
     let boot = machine.this_boot().ok_or("it was not read")?;
     let pools = machine.state.pools.as_ref()?;
-    let default = machine.default_bytes();
     let next = machine.next_start();
     let mut evidence = Vec::new();
     let (mut worst, mut unknown) = (None, None);
@@ -48,9 +47,9 @@ fn judge(machine: &Machine) -> Judgment {
         let target = PoolTarget::of(machine, size, &next)
             .ok_or("the main shared memory segment cannot be read")?;
         if target.after.total() > Pages(0) {
-            unknown = unknown.or(boot.unknown_of(size.0, default).next());
+            unknown = unknown.or(boot.unknown_of(size.0).next());
         }
-        let Some(request) = boot.pages(size.0, default) else {
+        let Some(request) = boot.pages(size.0) else {
             continue;
         };
         let (asked, has) = (Pages(request.pages), Pages(pool.persistent()));

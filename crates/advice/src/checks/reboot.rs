@@ -5,13 +5,13 @@ use serde_json::json;
 use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, whole},
-    decision::{Decision, about_commit_limit_at_boot},
-    model::{demand::Demands, machine::Machine, memory, numa},
+    decision::{self, Decision},
+    model::{Blocked, demand::Demands, machine::Machine, memory, next_boot, numa},
     render,
 };
 use host::{
     linux::{boot::Request, hugepages::Pool},
-    units::{Bytes, PageSize, Pages, huge_pages},
+    units::{Bytes, Pages, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -36,26 +36,26 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `not_read_at_boot` | warning | a file sets the pool, but systemd does not read this file |
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
-| `low_commit_limit_at_boot` | warning | with strict overcommit (`vm.overcommit_memory = 2`) and a ratio, the pools of the next boot would leave programs less than they have committed. Settings that sysctl.d does not set count as they are now |
-| `too_many_at_boot` | warning | the pools would leave less than 10% of RAM |
+| `too_many_at_boot` | warning | the pools would leave less than 10% of RAM, less than other programs use now, or, with strict overcommit, too little of the commit limit |
 
 The check is `unknown`
 
 - if something else might set the pool, such as tmpfiles.d, the active profile of tuned,
-  `hugetlb_cma` or a file that cannot be read;
-- if parameters on the kernel command line repeat a page size, set the pages of each NUMA node, or
-  are unusual in another way;
+  `hugetlb_cma` or a file that cannot be read: look at the file that the finding names;
+- if parameters on the kernel command line repeat a page size, name one that the kernel does not
+  have, set the pages of each NUMA node, or are unusual in another way;
 - if the server is bound to some NUMA nodes: which pages they get at boot is unknown;
 - in a container, where the files of the host are not visible.
 
-It does not notice units or a kubelet that set the pool.
+It does not notice units or a kubelet that set the pool. A line that exists is judged like one that
+the remedy would write. Settings of `vm.overcommit_*` in sysctl.d are not read: the commit limit is
+that of now, less the part that the pools take.
 
 **What to do.** Run the line of the remedy. It adds a line to `/etc/sysctl.d/60-hugepages.conf`, or
-replaces the line that applies today. Running it again is a no-op. Pages of a size other than the
-default can be set only on the kernel command line. The remedy shows the parameters to write in the
-configuration of the boot loader, such as `hugepagesz=1G hugepages=4`, and the parameters that they
-replace. For `low_commit_limit_at_boot`, raise `vm.overcommit_ratio` in sysctl.d, add swap, or lower
-the pools.
+replaces the line that applies today. Running it again is a no-op. No other file is edited. Pages of
+a size other than the default can be set only on the kernel command line. The remedy shows the
+parameters to write in the configuration of the boot loader, such as `hugepagesz=1G hugepages=4`,
+and the parameters that they replace.
 ",
 };
 
@@ -79,66 +79,14 @@ fn judge(machine: &Machine) -> Judgment {
     }
     let demands = Demands::at_boot(machine, size, &next);
     let demands = demands.ok_or("the main shared memory segment cannot be read")?;
-    let default = machine.default_bytes();
-    if let Some(unknown) = boot.unknown_of(size.0, default).next() {
+    if let Some(unknown) = boot.unknown_of(size.0).next() {
         return Ok(Finding::unknown(format!(
             "{unknown}, so the number of {size} pages at boot is unknown; {demands}."
         )));
     }
-    let request = boot.pages(size.0, default);
-    let asked = request.map_or(Pages(0), |request| Pages(request.pages));
-    let required = demands.total();
-    let fell_short = fell_short(machine, size, asked, required);
-    let low = demands.low_commit_limit_at_boot(machine, asked);
-    let low = low.map(|then| {
-        format!(
-            "a CommitLimit of {}; programs need {}",
-            then.limit,
-            then.needed()
-        )
-    });
+    let request = boot.pages(size.0);
     let finding = match request {
-        Some(request) if asked < required => Finding::warning(
-            "too_few_at_boot",
-            format!(
-                "{} sets {} at boot; {demands}.",
-                request.place,
-                huge_pages(asked, size)
-            ),
-        ),
-        Some(request) if low.is_some() => Finding::warning(
-            "low_commit_limit_at_boot",
-            format!(
-                "{} sets {} at boot. With strict overcommit, the pools of the next boot leave {}.",
-                request.place,
-                huge_pages(asked, size),
-                low.unwrap_or_default()
-            ),
-        ),
-        Some(request) if fell_short => Finding::warning(
-            "boot_fell_short",
-            format!(
-                "{} sets {} at boot, but the pool has {}. Unless the line is newer than this boot, the next boot might also fall short; {demands}.",
-                request.place,
-                huge_pages(asked, size),
-                machine.pool(size).map_or(0, Pool::persistent)
-            ),
-        ),
-        Some(request) if machine.is_bound_to_nodes() => Finding::unknown(format!(
-            "{} sets {} at boot on all NUMA nodes together; the server needs {} on those that it is allowed to use ({}).",
-            request.place,
-            huge_pages(asked, size),
-            demands.of_this_server(),
-            render::numbers(&numa::allowed_numbers(machine))
-        )),
-        Some(request) => Finding::ok(
-            "set_at_boot",
-            format!(
-                "{} sets {} at boot.",
-                request.place,
-                huge_pages(asked, size)
-            ),
-        ),
+        Some(request) => of_line(machine, &demands, request),
         None => match &boot.not_read {
             Some(Request { place, .. }) => Finding::warning(
                 "not_read_at_boot",
@@ -155,142 +103,123 @@ fn judge(machine: &Machine) -> Judgment {
     };
     Ok(finding.with(json!({
         "page_size_bytes": size.0,
-        "asked_pages": asked.0,
-        "required_pages": required.0,
+        "asked_pages": request.map_or(0, |request| request.pages),
+        "required_pages": demands.total().0,
         "source": request.map(|request| request.place.to_string()),
     })))
 }
 
+/// Judges the line that sets the pages of this size.
+fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
+    let size = demands.size;
+    let asked = Pages(request.pages);
+    let sets = format!("{} sets {} at boot", request.place, huge_pages(asked, size));
+    if asked < demands.total() {
+        return Finding::warning("too_few_at_boot", format!("{sets}; {demands}."));
+    }
+    let beyond = match next_boot::blocked(machine, demands, asked) {
+        Some(Blocked::LeavesTooLittle { missing } | Blocked::Memory { missing }) => {
+            Some(format!("{missing} more than other programs leave"))
+        }
+        Some(Blocked::CommitLimit(limit)) => Some(format!(
+            "which would leave a CommitLimit of {}; programs need {}",
+            limit.limit,
+            limit.needed()
+        )),
+        _ => None,
+    };
+    if let Some(beyond) = beyond {
+        return Finding::warning("too_many_at_boot", format!("{sets}, {beyond}."));
+    }
+    if fell_short(machine, demands, asked) {
+        let text = format!(
+            "{sets}, but the pool has {}. Unless the line is newer than this boot, the next boot might also fall short; {demands}.",
+            machine.pool(size).map_or(0, Pool::persistent)
+        );
+        return Finding::warning("boot_fell_short", text);
+    }
+    if machine.is_bound_to_nodes() {
+        return Finding::unknown(format!(
+            "{sets} on all NUMA nodes together; the server needs {} on those that it is allowed to use ({}).",
+            demands.of_this_server(),
+            render::numbers(&numa::allowed_numbers(machine))
+        ));
+    }
+    Finding::ok("set_at_boot", format!("{sets}."))
+}
+
 /// Whether this boot requested the same number, and the pool has fewer pages than are needed.
-fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) -> bool {
-    let default = machine.default_bytes();
+fn fell_short(machine: &Machine, demands: &Demands, asked: Pages) -> bool {
     let this_boot = machine.this_boot();
-    let before = this_boot.and_then(|boot| boot.pages(size.0, default));
-    let pool = machine.pool(size);
+    let before = this_boot.and_then(|boot| boot.pages(demands.size.0));
+    let pool = machine.pool(demands.size);
     before.is_some_and(|before| Pages(before.pages) == asked)
-        && pool.is_some_and(|pool| Pages(pool.persistent()) < required)
+        && pool.is_some_and(|pool| Pages(pool.persistent()) < demands.total())
 }
 
-/// Pools of the next boot that leave too little RAM.
+/// Pools of the next boot that leave too little RAM, whether this server asks for huge pages or not.
 fn too_much(machine: &Machine) -> Option<Finding> {
-    let (all, ram) = (oversized(machine)?.0, memory::host_ram(machine)?);
-    let small = match on_small_pages(machine) {
-        small if small > ram - all.bytes => format!(" The segment takes {small} on small pages."),
-        _ => String::new(),
-    };
-    all.is_known.then(|| {
-        Finding::warning(
-            "too_many_at_boot",
-            format!(
-                "The next boot sets up {} in huge pages and leaves {} of {ram} RAM.{small}",
-                all.bytes,
-                ram - all.bytes
-            ),
-        )
-    })
-}
-
-/// The pools of the next boot, and the bytes that they can have, if they are larger. A segment that
-/// stays on small pages has to fit into the rest of RAM.
-fn oversized(machine: &Machine) -> Option<(AtBoot, Bytes)> {
-    let (all, most) = (at_boot(machine)?, memory::most_in_pools(machine)?);
-    let most = most.min(memory::host_ram(machine)? - on_small_pages(machine));
-    (all.bytes > most).then_some((all, most))
-}
-
-/// The segment of the next start, if it stays on small pages on purpose.
-fn on_small_pages(machine: &Machine) -> Bytes {
+    let (all, ram) = (
+        memory::in_pools_at_boot(machine, None),
+        memory::host_ram(machine)?,
+    );
+    let is_known = memory::pools_at_boot(machine).all(|(_, pages)| pages.is_some());
+    if !is_known || all <= next_boot::most_in_pools(machine)? {
+        return None;
+    }
     let next = machine.next_start();
-    match next.asks_for_huge_pages() {
-        true => Bytes(0),
-        false => Bytes(next.shared_memory_bytes),
-    }
-}
-
-/// All pools of the next boot.
-struct AtBoot {
-    bytes: Bytes,
-    /// Otherwise, unknown pools count as large as they are now.
-    is_known: bool,
-}
-
-/// All pools of the next boot. `None`: the boot configuration cannot be read.
-fn at_boot(machine: &Machine) -> Option<AtBoot> {
-    let boot = machine.next_boot()?;
-    let default = machine.default_bytes();
-    let mut all = AtBoot {
-        bytes: Bytes(0),
-        is_known: true,
+    let small = Bytes(next.shared_memory_bytes);
+    let small = match !next.asks_for_huge_pages() && small > ram - all {
+        true => format!(" The segment takes {small} on small pages."),
+        false => String::new(),
     };
-    for pool in machine.pools() {
-        let pages = if boot.is_unknown(pool.page_bytes, default) {
-            all.is_known = false;
-            pool.persistent()
-        } else {
-            let request = boot.pages(pool.page_bytes, default);
-            request.map_or(0, |request| request.pages)
+    Some(Finding::warning(
+        "too_many_at_boot",
+        format!(
+            "The next boot sets up {all} in huge pages and leaves {} of {ram} RAM.{small}",
+            ram - all
+        ),
+    ))
+}
+
+/// The decision to lower the lines that set more pages than are needed, by this much. `None`: they
+/// do not set as many too much.
+pub(crate) fn lower_pools(machine: &Machine, by: Bytes) -> Option<Decision> {
+    let boot = machine.next_boot()?;
+    let next = machine.next_start();
+    let (mut unneeded, mut lines) = (Bytes(0), Vec::new());
+    for (size, pages) in memory::pools_at_boot(machine) {
+        let Some(request) = boot.pages(size.0).filter(|request| request.pages > 0) else {
+            continue;
         };
-        all.bytes = all.bytes + Pages(pages) * PageSize(pool.page_bytes);
+        let pages = pages.unwrap_or_default();
+        let needed = Demands::at_boot(machine, size, &next)?.total();
+        unneeded = unneeded + (pages - needed) * size;
+        lines.push(format!(
+            "{} sets {}",
+            request.place,
+            huge_pages(pages, size)
+        ));
     }
-    Some(all)
-}
-
-/// The lines that set pools at the next boot.
-fn places(machine: &Machine) -> Vec<String> {
-    let boot = machine.next_boot();
-    let default = machine.default_bytes();
-    let set = machine.pools().filter_map(|pool| {
-        let request = boot?.pages(pool.page_bytes, default)?;
-        (request.pages > 0).then(|| {
-            let size = PageSize(pool.page_bytes);
-            format!(
-                "{} sets {}",
-                request.place,
-                huge_pages(Pages(request.pages), size)
-            )
-        })
-    });
-    set.collect()
-}
-
-/// The decision about pools of the next boot that leave too little RAM once it is changed. `None`:
-/// they leave enough. Unknown pools count as large as they are now.
-pub(crate) fn too_much_at_boot(machine: &Machine, changed: &Machine) -> Option<Decision> {
-    let (all, most) = oversized(changed)?;
-    Some(Decision::Text(format!(
-        "lower the pools of the next boot by at least {} MB ({})",
-        (all.bytes - most).megabytes_at_least(),
-        places(machine).join(", ")
-    )))
+    (unneeded >= by).then(|| {
+        Decision::Text(format!(
+            "lower the pools of the next boot by at least {} MB ({})",
+            by.megabytes_at_least(),
+            lines.join(", ")
+        ))
+    })
 }
 
 /// The decision about the next boot, if no line is missing.
 pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
-    too_much_at_boot(machine, machine).or_else(|| {
-        let next = machine.next_start();
-        let size = machine.size_to_map(&next)?;
-        let asked = Pages(machine.next_boot()?.pages(size.0, machine.default_bytes())?.pages);
-        let demands = Demands::at_boot(machine, size, &next)?;
-        let needed = demands.total();
-        if asked >= needed
-            && let Some(limit) = about_commit_limit_at_boot(machine, &demands, asked)
-        {
-            let places = places(machine);
-            // Pages that are set evenly can be needed on the nodes of a bound server.
-            let can_lower =
-                !machine.is_bound_to_nodes() && (asked > needed || places.len() > 1);
-            return Some(match can_lower {
-                true => Decision::Text(format!(
-                    "lower the pools ({}; {} {} needed), or {limit}",
-                    places.join(", "),
-                    huge_pages(needed, size),
-                    needed.verb("is", "are")
-                )),
-                false => limit,
-            });
-        }
-        let why =
-            "reboot and check the pool, or configure fewer pages: this boot did not allocate all of them".to_owned();
-        fell_short(machine, size, asked, needed).then_some(Decision::Text(why))
-    })
+    let next = machine.next_start();
+    let size = machine.size_asked_for(&next)?;
+    let asked = machine.next_boot()?.pages(size.0);
+    let asked = Pages(asked.map_or(0, |request| request.pages));
+    let demands = Demands::at_boot(machine, size, &next)?;
+    if let Some(blocked) = next_boot::blocked(machine, &demands, asked) {
+        return Some(decision::of_boot(machine, &demands, blocked));
+    }
+    let why = "reboot and check the pool, or configure fewer pages: this boot did not allocate all of them";
+    fell_short(machine, &demands, asked).then(|| Decision::Text(why.to_owned()))
 }

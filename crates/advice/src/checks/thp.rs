@@ -28,13 +28,8 @@ pub(super) fn named(files: &[File]) -> String {
     files.collect::<Vec<_>>().join(", ")
 }
 
-/// Sets each of these files to a mode, now and over a reboot.
-pub(super) fn set(machine: &Machine, files: Vec<File>, mode: &'static str) -> Vec<Step> {
-    let boot = machine.next_boot();
-    let set = |(file, _): File| Step::SetThp {
-        edit: boot.and_then(|boot| boot.set_thp(&file, mode)),
-        file,
-        mode,
-    };
+/// Sets each of these files to a mode.
+pub(super) fn set(files: Vec<File>, mode: &'static str) -> Vec<Step> {
+    let set = |(file, _)| Step::SetThp { file, mode };
     files.into_iter().map(set).collect()
 }

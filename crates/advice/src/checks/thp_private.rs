@@ -30,8 +30,9 @@ Looks at `/sys/kernel/mm/transparent_hugepage/enabled`, which applies to private
 | `thp_on_request`, `no_thp` | ok | only programs that ask with `madvise()` get them, or the kernel has none |
 | `thp_always` | warning | processes grow by whole huge pages and can wait while the kernel compacts memory |
 
-**What to do.** Run the remedy, which sets `madvise` now and, with tmpfiles.d, at boot. Without
-systemd, it shows the parameter for the kernel command line.
+**What to do.** Run the remedy, which sets `madvise` until the next boot. To keep the mode, add the
+parameter `transparent_hugepage=madvise` to the kernel command line, or write a line such as
+`w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise` into a file in `/etc/tmpfiles.d`.
 ",
 };
 
@@ -95,9 +96,5 @@ fn unasked(modes: &Modes) -> Vec<File> {
 
 fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     let modes = thp::modes(machine).ok().flatten();
-    Ok(thp::set(
-        machine,
-        modes.map(unasked).unwrap_or_default(),
-        "madvise",
-    ))
+    Ok(thp::set(modes.map(unasked).unwrap_or_default(), "madvise"))
 }

@@ -14,7 +14,7 @@ use crate::model::{
     numa, page_tables,
     pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
-    step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting},
+    step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
     touched::Touched,
 };
 
@@ -53,11 +53,9 @@ pub enum Blocked {
         /// Pages that are missing in the whole pool.
         missing: Pages,
     },
-    /// Committed memory would exceed the strict commit limit: `fork` and `malloc` would fail.
-    CommitLimit {
-        /// Bytes that are missing.
-        missing: Bytes,
-    },
+    /// Committed memory would exceed the strict commit limit: `fork` and `malloc` would fail. The
+    /// limit is that with the larger pools.
+    CommitLimit(CommitLimit),
     /// A smaller pool could take reserved pages from the node that a process is bound to, which
     /// would raise SIGBUS: the kernel reserves pages from the whole pool, not per node.
     ReservedPages,
@@ -124,18 +122,7 @@ impl Machine {
                 self.stop()?;
                 self.start()?;
             }
-            Step::SetVm {
-                setting,
-                value,
-                edit,
-            } => {
-                self.set_vm(*setting, *value);
-                edit.iter().try_for_each(|edit| self.edit_boot(edit))?;
-            }
-            Step::SetThp { file, mode, edit } => {
-                self.set_thp(file, mode);
-                edit.iter().try_for_each(|edit| self.edit_boot(edit))?;
-            }
+            Step::SetThp { file, mode } => self.set_thp(file, mode),
         }
         Ok(())
     }
@@ -258,27 +245,15 @@ impl Machine {
             usage.free = usage.free.map(by_pools);
             usage.hugetlb = usage.hugetlb.map(|bytes| (Bytes(bytes) + has - had).0);
         }
-        self.update_commit_limit();
-        match CommitLimit::of(self) {
-            // Pools do not change a limit in kilobytes.
-            Some(limit) if growth > Bytes(0) && limit.ratio.is_some() => match limit.missing() {
-                Bytes(0) => Ok(()),
-                missing => Err(Blocked::CommitLimit { missing }),
-            },
-            _ => Ok(()),
-        }
-    }
-
-    fn update_commit_limit(&mut self) {
-        let Some((limit, ram)) = CommitLimit::of(self).zip(memory::host_ram(self)) else {
-            return;
+        let Some(limit) = CommitLimit::with_pools(self, has) else {
+            return Ok(());
         };
-        let pools = memory::in_pools(self);
-        if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage)
-            && let Some(ratio) = limit.ratio
-        {
-            let swap = Bytes(usage.swap_total.unwrap_or(0));
-            usage.commit_limit = Some(CommitLimit::with(ram, pools, ratio, swap).0);
+        if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {
+            usage.commit_limit = Some(limit.limit.0);
+        }
+        match growth > Bytes(0) && limit.is_exceeded() {
+            true => Err(Blocked::CommitLimit(limit)),
+            false => Ok(()),
         }
     }
 
@@ -554,14 +529,6 @@ impl Machine {
                 ServiceChange::Interleave => {}
             }
         }
-    }
-
-    fn set_vm(&mut self, setting: VmSetting, value: u64) {
-        let value = i64::try_from(value).unwrap_or(i64::MAX);
-        match setting {
-            VmSetting::OvercommitRatio => self.state.vm.overcommit_ratio = Some(value),
-        }
-        self.update_commit_limit();
     }
 
     fn set_thp(&mut self, file: &str, mode: &str) {

@@ -10,7 +10,7 @@ use host::server::{
     visibility::Visibility,
 };
 use host::{
-    linux::{boot::Request, hugepages::Pool},
+    linux::boot::Request,
     units::{Bytes, PageSize, Pages},
 };
 
@@ -154,44 +154,30 @@ impl Demands {
     /// Like [`Self::missing_at_boot`], now, once the servers on small pages have stopped, in
     /// addition to the present pools of other sizes.
     pub fn missing_now(&self, machine: &Machine) -> Option<Bytes> {
-        let others = self.other_pools(machine, |pool| pool.total);
+        let pool = machine.pool(self.size).map_or(0, |pool| pool.total);
+        let others = memory::in_pools(machine) - Pages(pool) * self.size;
         self.missing(machine, self.total() * self.size + others)
     }
 
     /// Bytes in all pools if the next boot sets this many pages.
     pub fn pools_at_boot(&self, machine: &Machine, pages: Pages) -> Bytes {
-        let default = machine.default_bytes();
-        let others = self.other_pools(machine, |pool| match machine.next_boot() {
-            Some(boot) if !boot.is_unknown(pool.page_bytes, default) => boot
-                .pages(pool.page_bytes, default)
-                .map_or(0, |request| request.pages),
-            _ => pool.persistent(),
-        });
-        pages * self.size + others
-    }
-
-    fn other_pools(&self, machine: &Machine, pages: impl Fn(&Pool) -> u64) -> Bytes {
-        let pools = machine.pools();
-        pools
-            .filter(|pool| pool.page_bytes != self.size.0)
-            .map(|pool| Pages(pages(pool)) * PageSize(pool.page_bytes))
-            .sum()
+        memory::in_pools_at_boot(machine, Some((self.size, pages)))
     }
 
     fn missing(&self, machine: &Machine, in_pools: Bytes) -> Option<Bytes> {
         memory::missing_at_boot(machine, in_pools, |server| self.moves(machine, server))
     }
 
-    /// The strict commit limit after a boot that sets this many pages, if it would be below the
-    /// committed memory. `None`: it would not, as far as known.
-    pub fn low_commit_limit_at_boot(&self, machine: &Machine, pages: Pages) -> Option<CommitLimit> {
-        let pools = self.pools_at_boot(machine, pages);
-        let then = CommitLimit::at_boot(machine, pools, |server| self.moves(machine, server))?;
-        // The next boot leaves as much as this one.
-        let is_as_now = pools <= memory::in_pools(machine)
-            && CommitLimit::of(machine)
-                .is_some_and(|now| now.ratio.is_some() && now.ratio <= then.ratio);
-        (then.missing() > Bytes(0) && !is_as_now).then_some(then)
+    /// The present commit limit, if the pools were those of a boot that sets this many pages, and
+    /// the servers that get these pages had left their small pages. `None`: there is none, pools do
+    /// not lower it, or it is unknown.
+    pub fn commit_limit_at_boot(&self, machine: &Machine, pages: Pages) -> Option<CommitLimit> {
+        let limit = CommitLimit::with_pools(machine, self.pools_at_boot(machine, pages))?;
+        let moved = memory::segments_on_small_pages(machine, |server| self.moves(machine, server));
+        Some(CommitLimit {
+            committed: limit.committed - moved,
+            ..limit
+        })
     }
 
     /// Whether a server on small pages gets pages of this pool. `None`: this server.
@@ -529,8 +515,7 @@ impl PoolTarget {
 
 fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
     let boot = machine.next_boot()?;
-    let default = machine.default_bytes();
-    let request = boot.pages(size.0, default)?;
+    let request = boot.pages(size.0)?;
     Some((Pages(request.pages), request.place.to_string()))
 }
 
@@ -542,16 +527,16 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     }
     if is_idle
         && let Ok(boot) = &machine.state.next_boot
-        && let Some(unknown) = boot
-            .unknown_of(target.after.size.0, machine.default_bytes())
-            .next()
+        && let Some(unknown) = boot.unknown_of(target.after.size.0).next()
     {
         return Some(IdleFor::UnknownBoot(unknown.to_string()));
     }
     if is_idle
         && let Ok(boot) = &machine.state.next_boot
-        && let Some(Request { place, .. }) = &boot.not_read
-        && target.after.size.0 == machine.default_bytes()
+        && let Some(Request {
+            place, page_bytes, ..
+        }) = &boot.not_read
+        && *page_bytes == Some(target.after.size.0)
     {
         return Some(IdleFor::UnknownBoot(format!(
             "{place} sets {}, but systemd does not read this file",

@@ -191,11 +191,6 @@ impl Machine {
         meminfo.default_huge_page_bytes.map(PageSize)
     }
 
-    /// Bytes of the default size, for queries to the boot configuration. 0: the kernel names none.
-    pub fn default_bytes(&self) -> u64 {
-        self.default_size().map_or(0, |size| size.0)
-    }
-
     /// The size of a base page.
     pub fn base_size(&self) -> PageSize {
         PageSize(self.state.base_page_bytes)

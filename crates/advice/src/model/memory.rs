@@ -7,7 +7,10 @@ use host::{
     units::{Bytes, PageSize, Pages},
 };
 
-use crate::model::{machine::Machine, touched::Touched};
+use crate::{
+    model::{machine::Machine, touched::Touched},
+    thresholds::COMMITTED_PERCENT,
+};
 
 /// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
 /// reads that miss shared buffers depend on the file cache.
@@ -78,6 +81,28 @@ pub fn in_pools(machine: &Machine) -> Bytes {
         .sum()
 }
 
+/// Pages of each pool that the next boot sets up. `None` for a pool: its number is unknown.
+pub fn pools_at_boot(machine: &Machine) -> impl Iterator<Item = (PageSize, Option<Pages>)> {
+    let boot = machine.next_boot();
+    machine.pools().map(move |pool| {
+        let known = boot.filter(|boot| !boot.is_unknown(pool.page_bytes));
+        let pages = known.map(|boot| boot.pages(pool.page_bytes).map_or(0, |r| r.pages));
+        (PageSize(pool.page_bytes), pages.map(Pages))
+    })
+}
+
+/// Bytes in all pools that the next boot sets up, if `changed` has this many pages. An unknown pool
+/// counts as large as it is now.
+pub fn in_pools_at_boot(machine: &Machine, changed: Option<(PageSize, Pages)>) -> Bytes {
+    let bytes = pools_at_boot(machine).map(|(size, pages)| {
+        let now = || Pages(machine.pool(size).map_or(0, |pool| pool.persistent()));
+        let changed = changed.filter(|changed| changed.0 == size);
+        let changed = changed.map(|changed| changed.1);
+        changed.or(pages).unwrap_or_else(now) * size
+    });
+    bytes.sum()
+}
+
 /// `MemTotal` of the host. `None`: unknown.
 pub fn host_ram(machine: &Machine) -> Option<Bytes> {
     machine.ram().filter(|_| machine.shows_host_memory)
@@ -93,6 +118,18 @@ pub fn left(machine: &Machine) -> Option<Bytes> {
 pub fn of_others_on_small_pages(machine: &Machine) -> Bytes {
     let others = others_on_small_pages(machine);
     others.map(|(_, segment)| segment).sum()
+}
+
+/// Segments on small pages, those of other servers included. `is_meant`: which servers count, `None`
+/// for this one.
+pub fn segments_on_small_pages(
+    machine: &Machine,
+    is_meant: impl Fn(Option<&Instance>) -> bool,
+) -> Bytes {
+    let own = segment_on_small_pages(machine);
+    let own = if is_meant(None) { own } else { Bytes(0) };
+    let others = others_on_small_pages(machine).filter(|(other, _)| is_meant(Some(other)));
+    own + others.map(|(_, segment)| segment).sum()
 }
 
 /// Bytes that the pools can have if they leave [`LEFT_PERCENT`]. `None`: unknown.
@@ -176,6 +213,8 @@ pub struct CommitLimit {
     pub reserve: Bytes,
     /// `vm.overcommit_ratio`; `None`: `vm.overcommit_kbytes` is set, and pools do not matter.
     pub ratio: Option<u64>,
+    /// RAM outside of the pools. The limit includes `ratio` percent of it. 0: unknown.
+    pub outside: Bytes,
 }
 
 impl CommitLimit {
@@ -193,46 +232,20 @@ impl CommitLimit {
             committed: Bytes(usage.committed?),
             reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(0)),
             ratio: number(vm.overcommit_ratio).filter(|_| !by_kilobytes),
+            outside: left(machine).unwrap_or_default(),
         })
     }
 
-    /// The limit after the next boot with this many bytes in the pools, if the same programs run. A
-    /// setting that sysctl.d does not set counts as it is now. `moves`: as for [`missing_at_boot`].
-    /// `None`: there is no limit then, pools do not lower it, or it is unknown.
-    pub fn at_boot(
-        machine: &Machine,
-        in_pools_then: Bytes,
-        moves: impl Fn(Option<&Instance>) -> bool,
-    ) -> Option<Self> {
-        let vm = &machine.whole_state()?.vm;
-        let usage = machine.usage()?;
-        let set = |key: &str, now: Option<i64>| {
-            let by_file = machine.next_boot().and_then(|boot| boot.vm(key));
-            by_file.map_or_else(|| u64::try_from(now?).ok(), |(value, _)| Some(value))
-        };
-        let is_strict = set("overcommit_memory", vm.overcommit_memory) == Some(2);
-        // In kB or in bytes: only zero matters.
-        let fixed = set("overcommit_kbytes", vm.overcommit_bytes);
-        if !is_strict || fixed.is_some_and(|fixed| fixed > 0) {
-            return None;
-        }
-        let ratio = set("overcommit_ratio", vm.overcommit_ratio)?;
-        let others = others_on_small_pages(machine);
-        let others = others.filter(|(other, _)| moves(Some(other)));
-        let others: Bytes = others.map(|(_, segment)| segment).sum();
-        let own = match moves(None) {
-            true => segment_on_small_pages(machine),
-            false => Bytes(0),
-        };
-        let swap = Bytes(usage.swap_total.unwrap_or(0));
-        let reserve = vm
-            .admin_reserve_bytes
-            .and_then(|bytes| u64::try_from(bytes).ok());
+    /// The limit if the pools had this many bytes (mm/util.c `vm_commit_limit`). `None`: there is no
+    /// limit, pools do not lower it, or it is unknown.
+    pub fn with_pools(machine: &Machine, in_pools: Bytes) -> Option<Self> {
+        let now = Self::of(machine)?;
+        let outside = host_ram(machine)? - in_pools;
+        let swap = Bytes(machine.usage()?.swap_total.unwrap_or(0));
         Some(Self {
-            limit: Self::with(host_ram(machine)?, in_pools_then, ratio, swap),
-            committed: Bytes(usage.committed?) - own - others,
-            reserve: Bytes(reserve.unwrap_or(0)),
-            ratio: Some(ratio),
+            limit: outside.percent(now.ratio?) + swap,
+            outside,
+            ..now
         })
     }
 
@@ -251,19 +264,20 @@ impl CommitLimit {
         self.committed + self.reserve
     }
 
-    /// Bytes that are committed beyond the limit, for a process of an ordinary user.
+    /// Whether more is committed than ordinary users can have.
+    pub fn is_exceeded(&self) -> bool {
+        self.needed() > self.limit
+    }
+
+    /// By how much the limit is too low, so that programs could soon fail to allocate memory.
     pub fn missing(&self) -> Bytes {
-        self.needed() - self.limit
+        let with_spare = Bytes(self.committed.0 / COMMITTED_PERCENT * 100 + 100);
+        with_spare.max(self.needed()) - self.limit
     }
 
     /// Bytes that a process of an ordinary user can still commit.
     pub fn room(&self) -> Bytes {
         self.limit - self.reserve - self.committed
-    }
-
-    /// `CommitLimit` with this ratio and this much in the pools (mm/util.c `vm_commit_limit`).
-    pub fn with(ram: Bytes, pools: Bytes, ratio: u64, swap: Bytes) -> Bytes {
-        (ram - pools).percent(ratio) + swap
     }
 }
 

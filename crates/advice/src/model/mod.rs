@@ -9,6 +9,7 @@ pub mod forecast;
 pub mod limits;
 pub mod machine;
 pub mod memory;
+pub mod next_boot;
 pub mod numa;
 pub mod other_host;
 pub mod page_tables;

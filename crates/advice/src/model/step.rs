@@ -53,23 +53,12 @@ pub enum Step {
     Start,
     /// Stop PostgreSQL and start it again.
     Restart,
-    /// Change a kernel setting below `/proc/sys/vm`.
-    SetVm {
-        /// The setting.
-        setting: VmSetting,
-        /// The new value.
-        value: u64,
-        /// The change that keeps it over a reboot, where the boot configuration can be changed.
-        edit: Option<Edit>,
-    },
-    /// Change a mode of transparent huge pages.
+    /// Change a mode of transparent huge pages until the next boot.
     SetThp {
         /// The file, below `/sys/kernel/mm/transparent_hugepage`.
         file: String,
         /// The mode.
         mode: &'static str,
-        /// The change that keeps it over a reboot.
-        edit: Option<Edit>,
     },
 }
 
@@ -77,22 +66,6 @@ impl Step {
     /// Whether sessions end.
     pub fn is_disruptive(&self) -> bool {
         matches!(self, Self::Stop | Self::Restart)
-    }
-}
-
-/// A kernel setting that advice can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VmSetting {
-    /// `vm.overcommit_ratio`.
-    OvercommitRatio,
-}
-
-impl VmSetting {
-    /// The name of the file below `/proc/sys/vm`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OvercommitRatio => "overcommit_ratio",
-        }
     }
 }
 

@@ -2,17 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    super::desired,
-    sentences::{numbers, on_command_line},
-};
+use super::{super::desired, sentences::numbers};
 use crate::model::{
     demand::{Demands, When},
     machine::Machine,
     numa, start,
-    step::{
-        Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting,
-    },
+    step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
 };
 use host::{
     escape,
@@ -68,7 +63,6 @@ pub fn place(machine: &Machine, step: &Step) -> Place {
         | Step::SetPool { .. }
         | Step::Demote { .. }
         | Step::SetPoolAtBoot { .. }
-        | Step::SetVm { .. }
         | Step::SetThp { .. } => shell,
         Step::ChangeSetting(SettingChange {
             place: SettingPlace::AlterSystem,
@@ -112,43 +106,15 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             setting_value(value)
         )),
         Step::Reload => Some("SELECT pg_reload_conf();".to_owned()),
-        Step::SetVm {
-            setting,
-            value,
-            edit,
-        } => {
-            let now = format!("sysctl -w vm.{}={value}", setting.name());
-            let is_kept = machine.next_boot().is_some_and(|boot| {
-                let set = boot.vm(setting.name());
-                set.is_some_and(|set| set.0 == *value)
-            });
-            Some(with_boot(now, edit.as_ref(), is_kept))
-        }
-        Step::SetThp { file, mode, edit } => {
-            let now = format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY);
-            let boot = machine.next_boot();
-            let words = boot.and_then(|boot| boot.words_for_thp(file, mode));
-            let is_kept = boot.is_some_and(|boot| boot.thp(file).as_deref() == Some(*mode));
-            Some(match words {
-                Some(words) => format!("{now}\n# {}", on_command_line(&words)),
-                None => with_boot(now, edit.as_ref(), is_kept),
-            })
-        }
+        Step::SetThp { file, mode } => Some(format!(
+            "echo {mode} > {}/{file}\n# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)",
+            transparent_hugepage::DIRECTORY
+        )),
         Step::ChangeSetting(_)
         | Step::ChangeService(_)
         | Step::Stop
         | Step::Start
         | Step::Restart => None,
-    }
-}
-
-/// A command, and what keeps its effect over the next boot.
-fn with_boot(now: String, edit: Option<&Edit>, is_kept: bool) -> String {
-    match (edit.and_then(edited), edit) {
-        (Some(at_boot), _) => format!("{now}\n{at_boot}"),
-        (None, Some(edit)) => format!("{now}\n# {}", by_hand(edit)),
-        (None, None) if is_kept => now,
-        (None, None) => format!("{now}\n# also set it for the next boot by hand"),
     }
 }
 
@@ -209,12 +175,6 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
             escape::name(cgroup.join(file))
         ),
         Step::SetPoolAtBoot { edit, .. } => by_hand(edit),
-        Step::SetVm {
-            edit: Some(edit), ..
-        }
-        | Step::SetThp {
-            edit: Some(edit), ..
-        } => by_hand(edit),
         _ => String::new(),
     }
 }
@@ -410,10 +370,6 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         .to_owned(),
         Step::Stop => "the pool needs memory that the running server uses".to_owned(),
         Step::Start | Step::Restart => "the server maps its segment when it starts".to_owned(),
-        Step::SetVm { setting, .. } => match setting {
-            VmSetting::OvercommitRatio => "committed memory is near the commit limit",
-        }
-        .to_owned(),
         Step::SetThp { .. } => "memory gets transparent huge pages without a request".to_owned(),
     }
 }
@@ -508,7 +464,6 @@ fn action(step: &Step) -> &'static str {
         Step::Stop => "stop",
         Step::Start => "start",
         Step::Restart => "restart",
-        Step::SetVm { .. } => "set_vm",
         Step::SetThp { .. } => "set_thp",
     }
 }

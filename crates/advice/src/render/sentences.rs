@@ -121,18 +121,13 @@ impl fmt::Display for Lower {
 }
 
 /// Parameters for the kernel command line, and where to write them.
-pub(super) fn on_command_line(words: &Words) -> String {
-    let Words {
-        new,
-        instead_of,
-        at_end,
-    } = words;
+fn on_command_line(words: &Words) -> String {
+    let Words { new, instead_of } = words;
     let what = match instead_of {
         Some(old) => format!("replace {old} on the kernel command line with {new}"),
-        None if *at_end => format!(
-            "add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"
-        ),
-        None => format!("add {new} to the kernel command line"),
+        None => {
+            format!("add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)")
+        }
     };
     format!("for the next boot, in the configuration of the boot loader: {what}")
 }

@@ -542,8 +542,7 @@ fn boot() -> impl Strategy<Value = BootSpec> {
         1 => select(vec![
             ("/etc/sysctl.conf", "vm.nr_hugepages = 4000\n"),
             ("/etc/sysctl.d/40-a.conf", "vm.nr_hugepages = lots\n"),
-            ("/etc/sysctl.d/95-a.conf", "vm.overcommit_ratio = 50\nvm.nr_hugep* = 5\n"),
-            ("/etc/sysctl.d/40-c.conf", "vm.overcommit_ratio = 30\n"),
+            ("/etc/sysctl.d/95-a.conf", "vm.nr_hugep* = 5\n"),
             ("/etc/sysctl.d/40-b.conf", "vm.nr_overcommit_hugepages = 100\n"),
             ("/etc/tmpfiles.d/huge.conf",
              "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 50\n"),

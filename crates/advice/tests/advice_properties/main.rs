@@ -80,7 +80,6 @@ properties! {
         decisions_are_enough,
         more_memory_is_never_worse,
         boot_line_is_never_withheld,
-        kernel_settings_are_kept_over_a_reboot,
         remedies_refer_to_rows_that_are_shown,
         server_that_would_not_start_gets_help,
         everything_can_be_rendered,

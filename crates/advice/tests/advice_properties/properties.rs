@@ -15,13 +15,14 @@ use advice::{
         forecast::{self, Forecast},
         machine::{Machine, ServerState},
         memory::{self, CommitLimit, LEFT_PERCENT},
+        next_boot,
         start::{self, StartOutcome},
         step::{SettingPlace, Step},
     },
     render, runbook, text,
 };
 use host::{
-    linux::error::Absent,
+    linux::{boot::Change, error::Absent},
     server::{
         facts::Facts,
         state::{Files, HugePages, State},
@@ -300,7 +301,7 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         // A server that requests pages from now on finds that this boot allocated too few, or that
         // the next boot leaves too little for programs.
         let warns = |(id, found): &(CheckId, Finding)| {
-            let of_files = ["boot_fell_short", "low_commit_limit_at_boot"];
+            let of_files = ["boot_fell_short", "too_many_at_boot"];
             *id == CheckId::Reboot && of_files.contains(&found.code)
         };
         let warns = findings(&after).iter().any(warns);
@@ -682,7 +683,6 @@ pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult
                 Step::RaiseLimit(_) => fact == 4,
                 Step::Restart | Step::Stop => matches!(fact, 0 | 1 | 3 | 4 | 5),
                 Step::SetThp { .. } => fact == 14,
-                Step::SetVm { .. } => fact == 6,
                 _ => false,
             };
             prop_assert!(!is_wrong, "{name} without fact {fact}: {step:?}");
@@ -1014,33 +1014,22 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
         PageSize(size.expect("a size")),
     );
     let boot = machine.next_boot();
-    let default = machine.default_size().map_or(0, |size| size.0);
-    let words = boot.and_then(|boot| boot.words_for_pages(size.0, default, pages.0));
-    let edit = boot.and_then(|boot| boot.set_pages(size.0, default, pages.0));
-    let is_editable = edit.is_some() || words.is_some();
+    let change = boot.and_then(|boot| boot.change(size.0, pages.0));
     let is_limited =
         !spec.limits.is_empty() || !spec.memory_limits.is_empty() || spec.told_limit.is_some();
     let demands = Demands::at_boot(machine, size, &machine.next_start());
-    let missing = demands.as_ref();
-    let missing = missing.and_then(|demands| demands.missing_at_boot(machine, pages));
-    let is_committed = demands
+    let is_held = demands
         .as_ref()
-        .is_some_and(|demands| demands.low_commit_limit_at_boot(machine, pages).is_some())
-        || CommitLimit::unknown(machine).is_some();
-    let fits = !is_limited && missing == Some(Bytes(0)) && !is_committed;
+        .is_some_and(|demands| next_boot::blocked(machine, demands, pages).is_none());
+    let fits = !is_limited && is_held;
     // The number of pages is that of the files.
     let is_file_unknown = match machine.state.files {
         Files::Unknown(_) => machine.state.has_pending_restart,
         _ => machine.state.files.stop_a_start(),
     };
     let is_bound = machine.is_bound_to_nodes();
-    // The pools of other sizes are too large for one more.
-    let is_too_much = match &reboot.remedy {
-        Remedy::NeedsDecision(Decision::Text(text)) => text.starts_with("lower the pools"),
-        _ => false,
-    };
-    prop_assume!(is_editable && fits && !is_file_unknown && !is_bound && !is_too_much);
-    if let Some((words, _)) = words {
+    prop_assume!(change.is_some() && fits && !is_file_unknown && !is_bound);
+    if let Some((Change::Words(words), _)) = change {
         let remedy = match &reboot.remedy {
             Remedy::As(id) => {
                 let earlier = all.iter().find(|check| check.id == *id);
@@ -1053,14 +1042,7 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
             Remedy::NeedsDecision(decision) => Some(decision),
             Remedy::As(_) | Remedy::Nothing => None,
         };
-        let is_too_much = match decision {
-            Some(Decision::Text(text)) => text.starts_with("lower the pools"),
-            _ => false,
-        };
-        prop_assert!(
-            is_too_much || decision == Some(&Decision::SetOnCommandLine(words)),
-            "{decision:?}"
-        );
+        prop_assert_eq!(decision, Some(&Decision::SetOnCommandLine(words)));
         return Ok(());
     }
     let rows = runbook::of(machine, None);
@@ -1072,23 +1054,6 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     // An earlier check can have it.
     let has_line = all.iter().any(|check| line(steps(&check.remedy)));
     prop_assert!(has_line, "{:?}", reboot.remedy);
-    Ok(())
-}
-
-pub fn kernel_settings_are_kept_over_a_reboot(_: &Spec, machine: &Machine) -> TestCaseResult {
-    let Some(boot) = machine.next_boot() else {
-        return Ok(());
-    };
-    for step in steps_of(&runbook::of(machine, None)) {
-        if let Step::SetVm {
-            setting,
-            value,
-            edit,
-        } = step
-        {
-            prop_assert_eq!(edit, boot.set_vm(setting.name(), value));
-        }
-    }
     Ok(())
 }
 
@@ -1207,23 +1172,21 @@ pub fn large_machines() {
 pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
     let steps: Vec<_> = steps_of(&runbook::of(machine, None))
         .into_iter()
-        .filter(|step| matches!(step, Step::SetPoolAtBoot { .. } | Step::SetVm { .. }))
+        .filter(|step| matches!(step, Step::SetPoolAtBoot { .. }))
         .collect();
-    let sets_pool = |step: &Step| matches!(step, Step::SetPoolAtBoot { .. });
-    prop_assume!(steps.iter().any(sets_pool));
+    prop_assume!(!steps.is_empty());
     let after = machine.apply_all(&steps);
     prop_assume!(after.is_ok());
     let after = after.expect("assumed");
-    let default = after.default_bytes();
     let boot = after.next_boot();
     prop_assume!(boot.is_some());
     let boot = boot.expect("assumed");
     prop_assume!(
         machine
             .pools()
-            .all(|pool| !boot.is_unknown(pool.page_bytes, default))
+            .all(|pool| !boot.is_unknown(pool.page_bytes))
     );
-    let asked = |size: u64| Pages(boot.pages(size, default).map_or(0, |request| request.pages));
+    let asked = |size: u64| Pages(boot.pages(size).map_or(0, |request| request.pages));
     let then: Bytes = machine
         .pools()
         .map(|pool| asked(pool.page_bytes) * PageSize(pool.page_bytes))
@@ -1279,10 +1242,6 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
     {
         let usage = machine.usage();
         let swap = Bytes(usage.and_then(|usage| usage.swap_total).unwrap_or(0));
-        // A step can raise the ratio.
-        let ratio = boot
-            .vm("overcommit_ratio")
-            .map_or(ratio, |(ratio, _)| ratio);
         let limit = (ram - then).percent(ratio) + swap;
         prop_assert!(
             now.committed - moved_segments <= limit,

@@ -382,8 +382,9 @@ fn boot(command_line: &[u8], files: &[(&str, &[u8])]) {
     };
     let next = NextBoot::parse(&line, &texts, true, kernel);
     for size in [DEFAULT, 1 << 30] {
-        let _ = next.pages(size, DEFAULT);
-        let _ = next.set_pages(size, DEFAULT, 7);
-        let _ = next.words_for_pages(size, DEFAULT, 7);
+        let _ = next.pages(size);
+        if let Some((_, after)) = next.change(size, 7) {
+            assert_eq!(after.pages(size).map(|request| request.pages), Some(7));
+        }
     }
 }

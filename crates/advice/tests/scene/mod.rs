@@ -12,7 +12,7 @@ use std::{
 use advice::{model::machine::Machine, muted::Muted};
 use host::{
     linux::{
-        boot::NextBoot,
+        boot::{Kernel, NextBoot, is_etc_kept},
         buddyinfo::{self, FreeBlocks},
         cgroup::{Group, Hugetlb, Limits, Version, memory::MemoryLimit},
         error::{Absence, Absent, absent_or},
@@ -571,12 +571,19 @@ pub fn facts(changes: &[(&str, Option<&str>)]) -> Facts {
     }
     as_the_host(tree.path());
     let root = Root::at(tree.path());
-    let usage = meminfo::read(&root).expect("meminfo").1;
+    let (memory, usage) = meminfo::read(&root).expect("meminfo");
+    let kernel = Kernel {
+        sizes: Some(vec![2 * MB, GB]),
+        default_bytes: memory
+            .ok()
+            .and_then(|memory| memory.default_huge_page_bytes),
+    };
+    let is_etc_kept = is_etc_kept(&root).expect("mounts");
     let state = State {
         usage,
         vm: sysctl::read(&root).expect("settings"),
         thp: absent_or(transparent_hugepage::read(&root)).expect("modes"),
-        next_boot: NextBoot::read(&root).expect("boot"),
+        next_boot: NextBoot::read(&root, kernel, is_etc_kept).expect("boot"),
         processes: processes(
             20,
             ProcessFigures {

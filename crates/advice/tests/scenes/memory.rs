@@ -135,7 +135,7 @@ fn a_tenth_of_ram() {
             m.available = Some(6 * GB);
             m.touched(0);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 4 pages of 1 GB, set it back to 0 first", "# start PostgreSQL", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 4 pages of 1 GB, set it back to 0 first", "# start PostgreSQL", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
         when("a small host cannot hold the pool", |m| {
             m.ram(1100 * MB);
             m.fall_back(0);

@@ -82,11 +82,26 @@ fn reboot() {
             m.facts.nodes = Ok(vec![on_node(0, 737)]);
         })
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 737 = 537 for this server + 200 for other programs.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 737/' /etc/sysctl.d/hugepages.conf"]),
-        when("the boot sets up too much", |m| m.asked(31_744)).says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 4506 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
+        when("the boot sets up too much", |m| m.asked(31_744)).says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 7455 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
         when("the boot sets up too many 1 GB pages", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=60");
         })
-        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 61 GB in huge pages and leaves 3022 MB of 64 GB RAM.", &["# lower the pools of the next boot by at least 3532 MB (/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=60) sets 60 huge pages of 1 GB)"]),
+        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 61 GB in huge pages and leaves 3022 MB of 64 GB RAM.", &["# lower the pools of the next boot by at least 6481 MB (/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=60) sets 60 huge pages of 1 GB)"]),
+        when("a line sets pages that other programs use", |m| {
+            m.fall_back(0);
+            m.asked(26_624);
+            m.available = Some(20 * GB);
+        })
+        .says("reboot", WARNING, "too_many_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB at boot, 32 GB more than other programs leave.", &["# lower the pools of the next boot by at least 33006 MB (/etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB)"]),
+        when("this server needs all pages that the line sets", |m| {
+            m.on_huge_pages(59 * GB, 59 * GB);
+        })
+        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 59 GB in huge pages and leaves 5 GB of 64 GB RAM.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]),
+        when("the pool has the pages that are too many for other programs", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(GB);
+        })
+        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 20480 huge pages of 2 MB at boot.", &[]),
         when(
             "the boot sets up too much, and the server is turned off",
             |m| {
@@ -95,7 +110,7 @@ fn reboot() {
                 m.off();
             },
         )
-        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 4506 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
+        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 8528 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
         when(
             "the server is turned off, and nothing requests pages",
             |m| {
@@ -159,12 +174,12 @@ fn reboot() {
             m.on_small_pages(4 * GB, 0);
             m.state.server.huge_page_size_bytes = Some(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by at least 1114 MB (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"]),
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by at least 4063 MB (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"]),
         when("1 GB pages are missing at boot", |m| {
             m.fall_back(537);
             m.state.server.huge_page_size_bytes = Some(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 2 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"]),
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 2 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
     ]);
 }
 

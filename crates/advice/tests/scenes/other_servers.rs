@@ -53,7 +53,7 @@ fn other_servers() {
         when("one requests pages of another size", |m| {
             m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
         .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
         when("pages of another size are ready for one that requests them", |m| {
             m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));

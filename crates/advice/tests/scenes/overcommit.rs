@@ -1,12 +1,9 @@
 //! Strict overcommit, and pools that lower its limit.
 
-use host::server::configuration::RequestedPages;
-
 use crate::{scene::*, table::*};
 
 const RATIO: &str = "proc/sys/vm/overcommit_ratio";
 const KBYTES: &str = "proc/sys/vm/overcommit_kbytes";
-const CONF: &str = "etc/sysctl.d/m.conf";
 
 /// A small machine whose programs commit more than its RAM.
 fn tiny(m: &mut Scene, ratio: &str) {
@@ -29,30 +26,8 @@ fn overcommit() {
         when("overcommit is not strict", |_| {}).says("overcommit", OK, "not_strict", "No strict overcommit (vm.overcommit_memory = 0): the pools do not lower a commit limit.", &[]),
         when("little is committed", |m| m.strict(4 * GB)).says("overcommit", OK, "within_commit_limit", "Strict overcommit: 4 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &[]),
         when("nearly everything is committed", |m| m.strict(38 * GB))
-            .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["sysctl -w vm.overcommit_ratio=55", "(umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/60-hugepages.conf)"])
-            .runbook(&["sysctl -w vm.overcommit_ratio=55", "(umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/60-hugepages.conf)"]),
-        when("a file sets the ratio", |m| {
-            m.strict(38 * GB);
-            m.file(CONF, "vm.overcommit_memory=2\nvm.overcommit_ratio=50\n");
-        })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["sysctl -w vm.overcommit_ratio=55", "sed -i 's/^vm\\.overcommit_ratio=50$/vm.overcommit_ratio = 55/' /etc/sysctl.d/m.conf"]),
-        when("a file sets the ratio that is needed", |m| {
-            m.strict(38 * GB);
-            m.file(CONF, "vm.overcommit_ratio=55\n");
-        })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["sysctl -w vm.overcommit_ratio=55"]),
-        when("a later file sets kilobytes", |m| {
-            m.strict(38 * GB);
-            m.file(CONF, "vm.overcommit_ratio=50\n");
-            m.file("usr/lib/sysctl.d/n.conf", "vm.overcommit_kbytes=0\n");
-        })
-        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 8 GB; programs need 38 GB.", &["sysctl -w vm.overcommit_ratio=55", "(umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/zz-hugepages.conf)"])
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["# as reboot"]),
-        when("the boot configuration cannot be read", |m| {
-            m.strict(38 * GB);
-            m.state.next_boot = Err(denied("/etc"));
-        })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["sysctl -w vm.overcommit_ratio=55", "# also set it for the next boot by hand"]),
+            .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["# set vm.overcommit_ratio to 55, add 2813 MB of swap, or lower committed memory by as much"])
+            .runbook(&["# set vm.overcommit_ratio to 55, add 2813 MB of swap, or lower committed memory by as much"]),
         when("the limit is in kilobytes", |m| {
             m.strict(38 * GB);
             m.file(KBYTES, "33554432\n");
@@ -66,19 +41,19 @@ fn overcommit() {
         when("the ratio is 50, and 100 would not be enough", |m| {
             tiny(m, "50\n")
         })
-        .status(CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages, the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# add 350 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["# add 350 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
+        .status(CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages, the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["# add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
         .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages, the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# as huge_pages"])
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 475 MB is committed.", &["# as huge_pages"])
-        .how_to_set(2, &["# add 350 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
+        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 475 MB is committed.", &["# add 840 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
+        .how_to_set(2, &["# add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
         when("the ratio is 80, and 100 would not be enough", |m| {
             tiny(m, "80\n")
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 759 MB is committed.", &["# as huge_pages"]),
+        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 759 MB is committed.", &["# add 555 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 80, and 100 would not be enough"]),
         when("the ratio is 100, and it is not enough", |m| {
             tiny(m, "100\n")
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 949 MB is committed.", &["# as huge_pages"]),
+        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 949 MB is committed.", &["# add 365 MB of swap, or lower committed memory by as much"]),
         when(
             "the pool lowers the limit, and a higher ratio makes up for it",
             |m| {
@@ -88,24 +63,15 @@ fn overcommit() {
         )
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12288 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12288", "# if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 12288 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .how_to_set(2, &["sysctl -w vm.overcommit_ratio=64", "(umask 022 && echo 'vm.overcommit_ratio = 64' >> /etc/sysctl.d/60-hugepages.conf)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12288", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf"]),
+        .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12288", "# if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
         when("only the pages of another server would exceed the limit with any ratio", |m| {
             m.fall_back(537);
             m.file(RATIO, "95\n");
             m.other(8 * GB, 4096, TRY);
             m.strict(59 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 1475 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"])
-        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 1475 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"]),
-        when("the next boot lowers the ratio, and pages for another server are withheld", |m| {
-            m.fall_back(537);
-            m.other(8 * GB, 4096, TRY);
-            m.other(MB, 4096, RequestedPages::Unknown(None)).segment = None;
-            m.file(RATIO, "80\n");
-            m.file(CONF, "vm.overcommit_ratio = 30\n");
-            m.strict(53 * GB);
-        })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# for the next boot, set vm.overcommit_ratio to 75, add 24935 MB of swap, or lower committed memory by as much"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"])
+        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"]),
         when("the limit refuses a fallback", |m| {
             m.on_huge_pages(50 * GB, GB);
             m.lowered(100);
@@ -136,57 +102,29 @@ fn limit_of_the_next_boot() {
             m.strict(31 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# for the next boot, add 2504 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
-        when("a file sets a lower ratio than that of now", |m| {
-            m.on_huge_pages(10 * GB, 5 * GB);
-            m.file(RATIO, "90\n");
-            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 50\n");
-            m.strict(26 * GB);
-            m.waits(|next| next.shared_memory_bytes = 40 * GB);
-        })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 31 GB.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# for the next boot, set vm.overcommit_ratio to 88, add 9103 MB of swap, or lower committed memory by as much"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# for the next boot, set vm.overcommit_ratio to 88, add 9103 MB of swap, or lower committed memory by as much"]),
-        when("a file sets strict overcommit for the next boot", |m| {
-            m.on_small_pages(40 * GB, 0);
-            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 20\n");
-            m.committed = Some(60 * GB);
-        })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 20480 are needed.", &["# for the next boot, set vm.overcommit_ratio to 60, add 9649 MB of swap, or lower committed memory by as much"]),
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# add 14792 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
         when("the ratio has to be higher before the pool grows", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
             m.strict(20 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.", &["sysctl -w vm.overcommit_ratio=60", "(umask 022 && echo 'vm.overcommit_ratio = 60' >> /etc/sysctl.d/60-hugepages.conf)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 5120$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# as restart"]),
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.", &["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
+        .runbook(&["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages", "# set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"]),
         when("the pool of now has the pages, and the ratio is that of now", |m| {
             m.on_huge_pages(40 * GB, 5 * GB);
             m.file("etc/sysctl.d/hugepages.conf", None);
             m.strict(22 * GB);
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"]),
-        when("the files set a pool and a ratio that do not fit", |m| {
-            m.on_huge_pages(10 * GB, 5 * GB);
-            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 20\n");
-            m.committed = Some(30 * GB);
-        })
-        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 19 GB; programs need 30 GB.", &["# for the next boot, set vm.overcommit_ratio to 47, add 14883 MB of swap, or lower committed memory by as much"]),
         when("a file sets more pages than are needed", |m| {
             m.on_huge_pages(GB, GB);
-            m.file(CONF, "vm.overcommit_memory = 2\nvm.nr_hugepages = 20000\n");
-            m.committed = Some(30 * GB);
-        })
-        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 20 GB; programs need 30 GB.", &["# lower the pools (/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB; 512 huge pages of 2 MB are needed), or for the next boot, add 406 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
-        when("kilobytes were set by hand, and the files have the pool of now", |m| {
-            m.on_huge_pages(10 * GB, 5 * GB);
-            m.file(KBYTES, "62914560\n");
-            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 20\n");
             m.strict(30 * GB);
+            m.asked(20_000);
         })
-        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 19 GB; programs need 30 GB.", &["# for the next boot, set vm.overcommit_ratio to 47, add 14883 MB of swap, or lower committed memory by as much"]),
+        .says("reboot", WARNING, "too_many_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 20000 huge pages of 2 MB at boot, which would leave a CommitLimit of 20 GB; programs need 30 GB.", &["# lower the pools of the next boot by at least 26347 MB (/etc/sysctl.d/hugepages.conf:1 sets 20000 huge pages of 2 MB)"]),
         when("this boot has the same pool and ratio", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
-            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 50\n");
             m.strict(30 * GB);
         })
         .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot.", &[]),
@@ -201,7 +139,7 @@ fn unknown_limit() {
             m.file("proc/sys/vm/overcommit_memory", None);
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 10240 huge pages of 2 MB, if it has the memory: vm.overcommit_memory cannot be read"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# allocate 10240 huge pages of 2 MB at boot by hand: vm.overcommit_memory cannot be read"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# as huge_pages"])
         .says("overcommit", UNKNOWN, "unknown", "Cannot judge overcommit: vm.overcommit_memory cannot be read.", &[]),
         when("the mode cannot be read, and a smaller pool is enough", |m| {
             m.on_huge_pages(4 * GB, GB);
@@ -216,6 +154,6 @@ fn unknown_limit() {
             usage.swap_total = None;
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 10240 huge pages of 2 MB, if it has the memory: /proc/meminfo has no CommitLimit"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# allocate 10240 huge pages of 2 MB at boot by hand: /proc/meminfo has no CommitLimit"]),
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# as huge_pages"]),
     ]);
 }

@@ -287,8 +287,8 @@ fn growth() {
             m.state.server.huge_page_size_bytes = Some(GB);
         })
         .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, which are larger than any free block. The kernel might not find memory for them before a reboot.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"])
-        .how_to_set(1024, &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
+        .how_to_set(1024, &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
         when("available memory is too small for 1 GB pages", |m| {
             m.ram(16 * GB);
             m.asked(0);
@@ -334,8 +334,8 @@ fn other_page_sizes() {
                 m.state.server.huge_page_size_bytes = Some(2 * MB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"])
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
         when(
             "a small segment is on a 1 GB page, and 512 pages of 2 MB are idle",
             |m| {
@@ -367,7 +367,7 @@ fn other_page_sizes() {
             m.pool(1).total = 12;
             m.pool(1).free = 12;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 to the kernel command line"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
         .says("pool_size", WARNING, "unused_pages", "2 huge pages of 1 GB (2 GB) are idle; 10 are needed.", &["# as huge_pages"]),
         when(
             "a pod has 2 MB pages idle while the server uses 1 GB pages",
@@ -386,7 +386,7 @@ fn other_page_sizes() {
                 };
             },
         )
-        .says("pool_size", WARNING, "unused_pages", "1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.", &["sysctl -w vm.nr_hugepages=537", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 to the kernel command line"]),
+        .says("pool_size", WARNING, "unused_pages", "1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.", &["sysctl -w vm.nr_hugepages=537", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
         when("idle 1 GB pages can be split for the 2 MB pool", |m| {
             m.ram(128 * GB);
             m.on_small_pages(8 * GB, 0);

@@ -16,13 +16,13 @@ fn private() {
         when("enabled = always", |m| {
             m.file(ENABLED, "[always] madvise never\n")
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"])
-        .runbook(&["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)"])
+        .runbook(&["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)"]),
         when("enabled = always on a machine with systemd", |m| {
             m.file("run/systemd/system/x", "");
             m.file(ENABLED, "[always] madvise never\n");
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "(umask 022 && mkdir -p /etc/tmpfiles.d && echo 'w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise' >> /etc/tmpfiles.d/60-hugepages.conf)"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)"]),
         when("enabled = never", |m| {
             m.file(ENABLED, "always madvise [never]\n")
         })
@@ -35,7 +35,7 @@ fn private() {
         when("one size has always", |m| {
             m.file(OF_2MB, "[always] inherit madvise never\n")
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-2048kB/enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled", "# also set it for the next boot by hand"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-2048kB/enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled", "# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)"]),
         when("no size inherits always", |m| {
             m.file(ENABLED, "[always] madvise never\n");
             m.file(OF_2MB, "always inherit madvise [never]\n");
@@ -46,13 +46,13 @@ fn private() {
             m.file(OF_2MB, "always [inherit] madvise never\n");
             m.file(OF_64KB, "always inherit madvise [never]\n");
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)"]),
         when("one size has always, and one inherits it", |m| {
             m.file(ENABLED, "[always] madvise never\n");
             m.file(OF_2MB, "always [inherit] madvise never\n");
             m.file(OF_64KB, "[always] inherit madvise never\n");
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-64kB/enabled = always, enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "# also set it for the next boot by hand", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-64kB/enabled = always, enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)"]),
     ]);
 }
 

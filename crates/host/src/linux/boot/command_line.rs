@@ -4,7 +4,7 @@
 
 use super::{
     NextBoot,
-    entry::{COMMAND_LINE, Place, Request, Scope, Unknown, WhyUnknown},
+    entry::{COMMAND_LINE, NOT_A_NUMBER, Place, Request, SETS_POOL, Unknown, Words},
 };
 
 /// Page sizes of the running kernel, which is assumed to boot next.
@@ -14,19 +14,6 @@ pub struct Kernel {
     pub sizes: Option<Vec<u64>>,
     /// Default size in bytes, after `default_hugepagesz=`. `None`: unknown.
     pub default_bytes: Option<u64>,
-}
-
-impl Kernel {
-    /// The pools that `hugetlb_cma=` affects: those of the largest size.
-    fn largest(&self) -> Scope {
-        let largest = self.sizes.iter().flatten().max();
-        largest.map_or(Scope::AnySize, |&bytes| Scope::Size(bytes))
-    }
-
-    /// Maximum number of words about pools (`HUGE_MAX_CMDLINE_ARGS`, Linux 6.15).
-    fn most_words(&self) -> usize {
-        2 * self.sizes.as_ref().map_or(2, Vec::len).max(2) + 1
-    }
 }
 
 /// One parameter of the kernel.
@@ -59,63 +46,66 @@ fn parameters(line: &str) -> impl Iterator<Item = Parameter<'_>> {
         })
 }
 
-/// Returns the value of the last word with this name.
-pub(super) fn value(line: &str, name: &str) -> Option<(String, Place)> {
-    let last = parameters(line).filter(|p| p.name == name).last()?;
-    Some((last.value, Place::new(COMMAND_LINE, 1, last.word)))
-}
-
 /// Evaluates a line.
 pub(super) fn evaluate(next: &mut NextBoot, line: &str, kernel: &Kernel) {
-    let unknown = |scope, why| Unknown::new(COMMAND_LINE, None, scope, why);
+    let mut add_unknown = |page_bytes, why| {
+        next.unknown.push(Unknown {
+            file: COMMAND_LINE.to_owned(),
+            line: None,
+            page_bytes,
+            why,
+        });
+    };
     for p in parameters(line) {
         if p.name == "hugetlb_cma" {
-            next.unknown
-                .push(unknown(kernel.largest(), WhyUnknown::Cma));
+            // Restricts what `hugepages=` allocates of the largest pages.
+            let largest = kernel.sizes.iter().flatten().max();
+            let why = "reserves memory for the largest pages (hugetlb_cma)";
+            add_unknown(largest.copied(), why);
         } else if p.name.starts_with("sysctl") && p.name.contains("hugepages") {
             // fs/proc/proc_sysctl.c `process_sysctl_arg`
-            next.unknown
-                .push(unknown(Scope::DefaultSize, WhyUnknown::SetsPool));
+            add_unknown(kernel.default_bytes, SETS_POOL);
         }
     }
     let Some(pools) = pools(line, kernel) else {
-        next.unknown
-            .push(unknown(Scope::AnySize, WhyUnknown::Unusual));
+        add_unknown(None, "has unusual parameters for huge pages");
         return;
     };
     for (page_bytes, count, place) in pools {
+        let page_bytes = Some(page_bytes);
         match plain_number(&count) {
             Some(pages) => next.requests.push(Request {
-                page_bytes: Some(page_bytes),
+                page_bytes,
                 pages,
                 place,
             }),
-            None => {
-                let why = match count.contains(':') {
-                    true => WhyUnknown::PerNode,
-                    false => WhyUnknown::NotANumber,
-                };
-                next.unknown.push(unknown(Scope::Size(page_bytes), why));
+            None if count.contains(':') => {
+                add_unknown(page_bytes, "sets the pages of each NUMA node");
             }
+            None => add_unknown(page_bytes, NOT_A_NUMBER),
         }
     }
 }
 
-/// Returns the page size, the value and the words of each `hugepages=` that the kernel accepts.
+/// Returns the page size, the value and the words of each `hugepages=`.
 ///
-/// `None`: unknown, because words repeat a page size or follow each other in an order that kernel
-/// versions read differently.
+/// `None`: unknown, because words name a size that the kernel does not have, repeat a size, or
+/// follow each other in an order that kernel versions read differently.
 fn pools(line: &str, kernel: &Kernel) -> Option<Vec<(u64, String, Place)>> {
     let is_default = |p: &Parameter| p.name == "default_hugepagesz";
     let words: Vec<_> = parameters(line)
         .filter(|p| is_default(p) || matches!(&*p.name, "hugepages" | "hugepagesz"))
         .collect();
-    let (mut pools, mut named, mut counted) = (Vec::new(), Vec::new(), Vec::new());
+    let size_of = |p: &Parameter| {
+        let known = kernel.sizes.as_ref()?;
+        size(&p.value).filter(|bytes| known.contains(bytes))
+    };
+    let (mut pools, mut named) = (Vec::<(u64, String, Place)>::new(), Vec::new());
     let mut has_default = false;
     for (at, p) in words.iter().enumerate() {
         if p.name != "hugepages" {
             // Only `default_hugepagesz=X` followed by `hugepagesz=X` can name a size again.
-            let bytes = size(&p.value)?;
+            let bytes = size_of(p)?;
             if named.contains(&bytes) || is_default(p) && has_default {
                 return None;
             }
@@ -128,19 +118,60 @@ fn pools(line: &str, kernel: &Kernel) -> Option<Vec<(u64, String, Place)>> {
         let (page_bytes, text) = match at.checked_sub(1).map(|before| &words[before]) {
             None => (kernel.default_bytes?, p.word.to_owned()),
             Some(before) if before.name == "hugepages" => return None,
-            Some(before) => (size(&before.value)?, format!("{} {}", before.word, p.word)),
+            Some(before) => (size_of(before)?, format!("{} {}", before.word, p.word)),
         };
-        if counted.contains(&page_bytes) {
+        if pools.iter().any(|(bytes, ..)| *bytes == page_bytes) {
             return None;
         }
-        counted.push(page_bytes);
-        // The kernel ignores a size that it does not have, and the number that follows.
-        if kernel.sizes.as_ref()?.contains(&page_bytes) {
-            let place = Place::new(COMMAND_LINE, 1, &text);
-            pools.push((page_bytes, p.value.clone(), place));
-        }
+        let place = Place::new(COMMAND_LINE, 1, &text);
+        pools.push((page_bytes, p.value.clone(), place));
     }
-    (words.len() <= kernel.most_words()).then_some(pools)
+    Some(pools)
+}
+
+impl NextBoot {
+    /// Returns the words on the kernel command line that set this number of pages, and the boot
+    /// configuration with these words. `None`: the number is set already, or the effect of the
+    /// words is unknown.
+    pub(super) fn change_words(&self, page_bytes: u64, pages: u64) -> Option<(Words, Self)> {
+        let is_it = |request: &Request| {
+            request.place.is_command_line() && request.page_bytes == Some(page_bytes)
+        };
+        if let Some(at) = self.requests.iter().position(is_it) {
+            let mut after = self.clone();
+            let request = &mut after.requests[at];
+            let old = request.place.text.clone();
+            let size = old.rsplit_once(' ').map(|(size, _)| format!("{size} "));
+            request.place.text = format!("{}hugepages={pages}", size.unwrap_or_default());
+            let words = Words {
+                new: request.place.text.clone(),
+                instead_of: Some(old),
+            };
+            let before = std::mem::replace(&mut request.pages, pages);
+            return (before != pages).then_some((words, after));
+        }
+        let line = self.inputs.command_line.as_deref()?;
+        // Words at the end would be arguments of the first process.
+        if line.split_ascii_whitespace().any(|word| word == "--") {
+            return None;
+        }
+        let new = format!("hugepagesz={} hugepages={pages}", as_word(page_bytes));
+        let after = self.with(|inputs| inputs.command_line = Some(format!("{line} {new}")));
+        let words = Words {
+            new,
+            instead_of: None,
+        };
+        (after.pages(page_bytes)?.pages == pages).then_some((words, after))
+    }
+}
+
+/// Formats a page size.
+fn as_word(page_bytes: u64) -> String {
+    match page_bytes {
+        bytes if bytes.is_multiple_of(1 << 30) => format!("{}G", bytes >> 30),
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
+        bytes => format!("{}K", bytes >> 10),
+    }
 }
 
 /// Parses a size such as `2M`, `1GB` or `2048k` (lib/cmdline.c `memparse`). `None`: another

@@ -1,4 +1,4 @@
-//! Files, lines and parameters for huge pages, and changes to them.
+//! Lines and parameters that set huge pages, and changes to them.
 
 use std::fmt;
 
@@ -29,11 +29,16 @@ impl Place {
             text: escape::shortened(&escape::name(text.trim()), LONGEST),
         }
     }
+
+    /// True for words on the kernel command line.
+    pub fn is_command_line(&self) -> bool {
+        self.file == COMMAND_LINE
+    }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.file == COMMAND_LINE {
+        if self.is_command_line() {
             write!(f, "{} ({})", self.file, self.text)
         } else {
             write!(f, "{}:{}", self.file, self.line)
@@ -44,7 +49,7 @@ impl fmt::Display for Place {
 /// A number of pages that is set at the next boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Page size in bytes. `None`: the default size.
+    /// Page size in bytes. `None`: the default size, which is unknown.
     pub page_bytes: Option<u64>,
     /// The number of persistent pages.
     pub pages: u64,
@@ -53,7 +58,7 @@ pub struct Request {
 }
 
 /// Something that might set a pool, with an unknown result. The administrator has to check it.
-/// Displays as `FILE` or `FILE:LINE`.
+/// Displays as a clause: `/etc/tmpfiles.d/a.conf:3 sets the pool in another way`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// Absolute path of a file or directory, escaped for display.
@@ -61,25 +66,22 @@ pub struct Unknown {
     /// Line number, starting at 1. `None`: the contents are unknown, or it is the kernel command
     /// line.
     pub line: Option<usize>,
-    /// The pools that it might set.
-    pub scope: Scope,
-    /// The reason.
-    pub why: WhyUnknown,
+    /// Size of the pages in the pool that it might set. `None`: any pool.
+    pub page_bytes: Option<u64>,
+    /// The reason, as the end of a sentence that begins with the file.
+    pub why: &'static str,
 }
 
-impl Unknown {
-    pub(super) fn new(file: &str, line: Option<usize>, scope: Scope, why: WhyUnknown) -> Self {
-        Self {
-            file: file.to_owned(),
-            line,
-            scope,
-            why,
-        }
-    }
-}
+/// The file or directory cannot be read, or is not a regular file.
+pub(super) const UNREADABLE: &str = "cannot be read";
+/// The file or directory exceeds a limit.
+pub(super) const TOO_LARGE: &str = "is too large to read";
+/// The result of this mechanism is not computed here.
+pub(super) const SETS_POOL: &str = "sets the pool in another way";
+/// The value is not a number, or has a notation that is not interpreted.
+pub(super) const NOT_A_NUMBER: &str = "sets a number of pages that is not a plain number";
 
 impl fmt::Display for Unknown {
-    /// The file and the reason: `/etc/tmpfiles.d/a.conf:3 sets the pool in another way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(line) = self.line {
@@ -89,54 +91,16 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// Pools that something might set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Any pool.
-    AnySize,
-    /// The pool of the default size.
-    DefaultSize,
-    /// The pool of this page size, in bytes.
-    Size(u64),
+/// A change of the boot configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A command edits a file of sysctl.d.
+    Edit(Edit),
+    /// A person edits the configuration of the boot loader, which differs between distributions.
+    Words(Words),
 }
 
-/// Reasons why a result is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyUnknown {
-    /// The file or directory cannot be read, or is not a regular file.
-    Unreadable,
-    /// The file or directory exceeds a limit on its size, its lines or its names.
-    TooLarge,
-    /// The line sets a pool by a mechanism whose result is not computed here, such as tmpfiles.d,
-    /// tuned, or a pattern in a sysctl key.
-    SetsPool,
-    /// `hugepages=NODE:COUNT,…` sets the pages of each NUMA node.
-    PerNode,
-    /// `hugetlb_cma=` reserves memory for the largest pages, and restricts what `hugepages=`
-    /// allocates.
-    Cma,
-    /// Words repeat a page size, have an unusual notation, or are in an order that kernel versions
-    /// read differently.
-    Unusual,
-    /// The value is not a number, or has a notation that is not interpreted.
-    NotANumber,
-}
-
-impl fmt::Display for WhyUnknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unreadable => "cannot be read",
-            Self::TooLarge => "is too large to read",
-            Self::SetsPool => "sets the pool in another way",
-            Self::PerNode => "sets the pages of each NUMA node",
-            Self::Cma => "reserves memory for the largest pages (hugetlb_cma)",
-            Self::Unusual => "has unusual parameters for huge pages",
-            Self::NotANumber => "sets a number of pages that is not a plain number",
-        })
-    }
-}
-
-/// A change that sets another value at the next boot.
+/// A change of a file that sysctl reads at the next boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
     /// Replaces each line of a file that is equal to `old`.
@@ -159,55 +123,12 @@ pub enum Edit {
     },
 }
 
-/// Words to write on the kernel command line, in the configuration of the boot loader. No command
-/// does this: the configuration differs between boot loaders and distributions.
+/// Words to write on the kernel command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
     /// The words, such as `hugepagesz=1G hugepages=4`.
     pub new: String,
-    /// Words that they replace, escaped for display. `None`: they are added.
+    /// Words that they replace, escaped for display. `None`: they are added at the end, because a
+    /// later `hugepages=` without a size would belong to them.
     pub instead_of: Option<String>,
-    /// True if they have to follow all other parameters for huge pages.
-    pub at_end: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// `*.conf` in a sysctl.d directory.
-    Sysctl,
-    /// `*.conf` in a tmpfiles.d directory.
-    Tmpfiles,
-    /// `/etc/sysctl.conf`.
-    SysctlConf,
-    /// A profile of tuned.
-    Other,
-}
-
-/// A file, or a directory whose files are unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct File {
-    pub(super) kind: Kind,
-    /// Absolute path, escaped for display.
-    pub(super) path: String,
-    /// Files of one kind are read in the order of these bytes.
-    pub(super) name: Vec<u8>,
-    /// Path with all links resolved. `None` if it is not below `/etc`, where administrators edit
-    /// files, or if it cannot be quoted in a shell command.
-    pub(super) local: Option<String>,
-    /// Relevant lines with their numbers, or the reason why they are unknown.
-    pub(super) lines: Result<Vec<(usize, String)>, WhyUnknown>,
-    /// Number of all lines.
-    pub(super) line_count: usize,
-    /// True if a line can be appended: the file is empty or ends with a line feed.
-    pub(super) is_complete: bool,
-}
-
-/// True if `pattern` is a pattern of glob(7) that might match `name`. Compares only the text before
-/// the first and after the last special character.
-pub(super) fn might_match(pattern: &str, name: &str) -> bool {
-    let is_special = |c| matches!(c, '*' | '?' | '[' | ']' | '{' | '}');
-    let (Some(first), Some(last)) = (pattern.find(is_special), pattern.rfind(is_special)) else {
-        return false;
-    };
-    name.starts_with(&pattern[..first]) && name.ends_with(&pattern[last + 1..])
 }

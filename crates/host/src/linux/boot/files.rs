@@ -1,21 +1,19 @@
-//! Configuration files that are read when the machine starts. Drop-in files are in several
-//! directories: a file hides files with its name in later directories, and all are read in the
-//! order of their names (src/basic/conf-files.c of systemd; sysctl.d(5); tmpfiles.d(5)).
+//! Files that set pools when the machine starts. Drop-in files are in several directories: a file
+//! hides files with its name in later directories, and all are read in the order of their names
+//! (src/basic/conf-files.c of systemd; sysctl.d(5); tmpfiles.d(5)).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
-use super::{
-    entry::{File, Kind, WhyUnknown},
-    sysctl, tmpfiles,
-};
+use super::entry::{SETS_POOL, TOO_LARGE, UNREADABLE, Unknown};
 use crate::{
     escape,
-    linux::{error::ReadError, root::Root},
+    linux::{error::ReadError, hugepages, root::Root},
     shell,
 };
 
@@ -24,9 +22,10 @@ use crate::{
 const PLACES: [&str; 4] = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"];
 
 /// procps reads this file last. systemd reads it only through a link in a sysctl.d directory.
-pub(super) const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 
-/// The directories with profiles of tuned.
+/// The active profiles of tuned, and the directories with profiles.
+const TUNED_ACTIVE: &str = "/etc/tuned/active_profile";
 const TUNED: [&str; 4] = [
     "/etc/tuned",
     "/etc/tuned/profiles",
@@ -43,122 +42,127 @@ const LARGEST_FILE: u64 = 256 << 10;
 /// Maximum size of all files together.
 const LARGEST_TOTAL: u64 = 1 << 20;
 
-/// Maximum number of relevant lines in all files together.
-const MOST_LINES: usize = 1000;
-
 /// Maximum number of names in one directory.
 const MOST_NAMES: usize = 1024;
 
-impl File {
-    /// Keeps the relevant lines of a file.
-    pub(super) fn new(path: &Path, local: Option<String>, text: Result<&[u8], WhyUnknown>) -> Self {
-        let kind = kind(path);
-        let is_drop_in = kind != Kind::SysctlConf && path.extension().is_some_and(|e| e == "conf");
-        let name = path.file_name().filter(|_| is_drop_in);
-        let all = text.unwrap_or_default();
+/// A file for sysctl, or a directory whose files are unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SysctlFile {
+    /// Absolute path, escaped for display.
+    pub(super) path: String,
+    /// Drop-in files are read in the order of these bytes.
+    pub(super) name: Vec<u8>,
+    /// Path with all links resolved. `None` if it is not below `/etc`, where administrators edit
+    /// files, or if it cannot be quoted in a shell command.
+    pub(super) local: Option<String>,
+    /// The text, or the reason why it is unknown.
+    pub(super) text: Result<String, &'static str>,
+    /// False for `/etc/sysctl.conf` on a machine with systemd.
+    pub(super) is_read: bool,
+}
+
+impl SysctlFile {
+    fn new(path: &Path, has_systemd: bool) -> Self {
+        let is_conf = path == Path::new(SYSCTL_CONF);
         Self {
-            kind,
             path: escape::name(path),
-            // A directory, and all other files, come last.
-            name: name.map_or(&[0xff; 9][..], OsStrExt::as_bytes).to_owned(),
-            local: local.filter(|_| text.is_ok()),
-            lines: text.map(|text| relevant(kind, text)),
-            line_count: all.split_inclusive(|&b| b == b'\n').count(),
-            is_complete: all.last().is_none_or(|&b| b == b'\n'),
+            name: path.file_name().unwrap_or_default().as_bytes().to_owned(),
+            local: None,
+            text: Ok(String::new()),
+            is_read: !is_conf || !has_systemd,
         }
     }
-}
 
-fn relevant(kind: Kind, text: &[u8]) -> Vec<(usize, String)> {
-    let lines = text.split(|&b| b == b'\n').map(String::from_utf8_lossy);
-    (1..)
-        .zip(lines)
-        .filter(|(_, line)| match kind {
-            Kind::Sysctl | Kind::SysctlConf => sysctl::parse_line(line).is_some(),
-            Kind::Tmpfiles | Kind::Other => tmpfiles::parse_line(kind, line).is_some(),
-        })
-        .map(|(number, line)| (number, line.into_owned()))
-        .collect()
-}
-
-fn kind(path: &Path) -> Kind {
-    let is_in =
-        |name: &str| path.ends_with(name) || path.parent().is_some_and(|p| p.ends_with(name));
-    match path {
-        _ if path == Path::new(SYSCTL_CONF) => Kind::SysctlConf,
-        _ if is_in("sysctl.d") => Kind::Sysctl,
-        _ if is_in("tmpfiles.d") => Kind::Tmpfiles,
-        _ => Kind::Other,
+    /// A file with this text. The path is the real one.
+    pub(super) fn with_text(path: &str, text: &str, has_systemd: bool) -> Self {
+        Self {
+            local: path.starts_with("/etc/").then(|| path.to_owned()),
+            text: Ok(text.to_owned()),
+            ..Self::new(Path::new(path), has_systemd)
+        }
     }
+
+    /// Files are read in this order. A directory whose files are unknown comes after all drop-ins.
+    pub(super) fn order(&self) -> (bool, bool, &[u8]) {
+        let is_directory = !self.name.ends_with(b".conf");
+        (self.path == SYSCTL_CONF, is_directory, &self.name)
+    }
+}
+
+/// All files that exist.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Files {
+    /// In the order in which they are read.
+    pub(super) sysctl: Vec<SysctlFile>,
+    /// Lines of tmpfiles.d and tuned that set pools, and files that cannot be read.
+    pub(super) others: Vec<Unknown>,
 }
 
 /// Reads all files that exist.
-pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadError> {
+pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Files, ReadError> {
     let mut reader = Reader {
         root,
         etc: real(root, "/etc"),
-        real_paths: BTreeSet::new(),
-        files: Vec::new(),
         bytes_left: LARGEST_TOTAL,
-        lines_left: MOST_LINES,
+        others: Vec::new(),
     };
-    reader.read_drop_ins("sysctl.d")?;
+    let mut sysctl = Vec::new();
     let conf = real(root, SYSCTL_CONF);
-    let is_linked = conf.is_some_and(|conf| reader.real_paths.contains(&conf));
-    let mut others = Vec::new();
-    if !has_systemd || !is_linked {
-        others.push(PathBuf::from(SYSCTL_CONF));
+    let mut is_linked = false;
+    for (path, resolved) in reader.drop_ins("sysctl.d")? {
+        let is_link = fs::read_link(root.path(&path)).is_ok();
+        let real = resolved.filter(|_| !is_link).or_else(|| real(root, &path));
+        is_linked |= real.is_some() && real == conf;
+        sysctl.push(reader.sysctl_file(&path, real, has_systemd)?);
+    }
+    // Directories that cannot be read.
+    for unread in reader.others.drain(..) {
+        sysctl.push(SysctlFile {
+            text: Err(unread.why),
+            ..SysctlFile::new(Path::new(&unread.file), has_systemd)
+        });
+    }
+    if conf.is_some() && !(has_systemd && is_linked) {
+        sysctl.push(reader.sysctl_file(Path::new(SYSCTL_CONF), conf, has_systemd)?);
     }
     if has_systemd {
-        reader.read_drop_ins("tmpfiles.d")?;
-    }
-    let active = Path::new("/etc/tuned/active_profile");
-    let mut profiles = names(&reader.text(active)?.unwrap_or_default());
-    let mut nth = 0;
-    while let Some(profile) = profiles.get(nth).cloned() {
-        if nth == MOST_PROFILES {
-            reader.add_unknown(active, WhyUnknown::TooLarge);
-            break;
-        }
-        nth += 1;
-        for place in TUNED {
-            let path = Path::new(place).join(&profile).join("tuned.conf");
-            let Some(text) = reader.text(&path)? else {
-                continue;
-            };
-            for name in included(&text) {
-                if !profiles.contains(&name) {
-                    profiles.push(name);
-                }
-            }
-            others.push(path);
+        for (path, _) in reader.drop_ins("tmpfiles.d")? {
+            reader.read_other(&path)?;
         }
     }
-    others.sort();
-    others.dedup();
-    for path in others {
-        if root.path(&path).exists() {
-            let real = real(root, &path);
-            reader.read_file(&path, real)?;
-        }
-    }
-    Ok(reader.files)
+    reader.read_tuned()?;
+    Ok(Files {
+        sysctl,
+        others: reader.others,
+    })
+}
+
+/// Returns the lines of a file of tmpfiles.d or tuned that might set pools. Everything but comments
+/// counts.
+pub(super) fn lines_of_other<'t>(
+    path: &'t Path,
+    text: &'t str,
+) -> impl Iterator<Item = Unknown> + 't {
+    let lines = (1..).zip(text.lines());
+    let sets_pool =
+        |line: &str| line.contains("nr_huge") && !line.trim_start().starts_with(['#', ';']);
+    lines
+        .filter(move |(_, line)| sets_pool(line))
+        .map(move |(number, line)| Unknown {
+            file: escape::name(path),
+            line: Some(number),
+            page_bytes: line.split(['/', '=', ' ']).find_map(hugepages::parse_name),
+            why: SETS_POOL,
+        })
 }
 
 /// Names of profiles, separated by blanks, commas or semicolons.
-fn names(text: &str) -> Vec<String> {
+fn names(text: &str) -> impl Iterator<Item = String> {
     let names = text.split([',', ';', ' ', '\t', '\n']);
     // Since tuned 2.15, a dash means that the profile need not exist.
     let names = names.map(|name| name.strip_prefix('-').unwrap_or(name));
     let is_name = |name: &&str| !name.is_empty() && !name.contains('/');
-    names.filter(is_name).map(str::to_owned).collect()
-}
-
-/// The profiles that a profile of tuned includes.
-fn included(text: &str) -> Vec<String> {
-    let lines = text.lines().filter_map(|line| line.split_once('='));
-    let lists = lines.filter(|(key, _)| key.trim() == "include");
-    lists.flat_map(|(_, list)| names(list)).collect()
+    names.filter(is_name).map(str::to_owned)
 }
 
 /// Returns the path with all symbolic links resolved. `None`: it cannot be resolved.
@@ -170,51 +174,42 @@ struct Reader<'r> {
     root: &'r Root,
     /// `/etc` with symbolic links resolved.
     etc: Option<PathBuf>,
-    /// The resolved paths of the files read so far.
-    real_paths: BTreeSet<PathBuf>,
-    files: Vec<File>,
     /// The rest of [`LARGEST_TOTAL`].
     bytes_left: u64,
-    /// The rest of [`MOST_LINES`].
-    lines_left: usize,
+    others: Vec<Unknown>,
 }
 
 impl Reader<'_> {
-    /// The contents of a file. Links to `/dev/null` and links without a target hide files with their
+    /// The text of a file. Links to `/dev/null` and links without a target hide files with their
     /// names, like a file that is empty.
-    fn bytes(&mut self, path: &Path) -> Result<Result<Vec<u8>, WhyUnknown>, ReadError> {
+    fn text(&mut self, path: &Path) -> Result<Result<String, &'static str>, ReadError> {
         let limit = LARGEST_FILE.min(self.bytes_left);
         Ok(match self.root.read_written_up_to(limit, path) {
             Ok(bytes) => {
                 self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
-                Ok(bytes)
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
             }
             Err(ReadError::NoMemory(error)) => return Err(error.into()),
-            Err(ReadError::TooLarge { .. }) => Err(WhyUnknown::TooLarge),
-            Err(error) if error.is_missing() => Ok(Vec::new()),
-            Err(_) => Err(WhyUnknown::Unreadable),
+            Err(ReadError::TooLarge { .. }) => Err(TOO_LARGE),
+            Err(error) if error.is_missing() => Ok(String::new()),
+            Err(_) => Err(UNREADABLE),
         })
     }
 
-    fn add_unknown(&mut self, path: &Path, why: WhyUnknown) {
-        self.files.push(File::new(path, None, Err(why)));
+    fn add_unknown(&mut self, path: &Path, why: &'static str) {
+        self.others.push(Unknown {
+            file: escape::name(path),
+            line: None,
+            page_bytes: None,
+            why,
+        });
     }
 
-    /// The text of a file of tuned, if it exists. `None`: it cannot be read, and is added as unknown.
-    fn text(&mut self, path: &Path) -> Result<Option<String>, ReadError> {
-        let utf8 = |bytes| String::from_utf8(bytes).map_err(|_| WhyUnknown::Unreadable);
-        let text = self.bytes(path)?.and_then(utf8);
-        if let Err(why) = text {
-            self.add_unknown(path, why);
-        }
-        Ok(text.ok())
-    }
-
-    /// Reads the drop-in files of all directories with this name, such as `sysctl.d`.
-    fn read_drop_ins(&mut self, name: &str) -> Result<(), ReadError> {
+    /// Returns the drop-in files of all directories with this name, such as `sysctl.d`, in the order
+    /// of their names. The second path is that in the resolved directory.
+    fn drop_ins(&mut self, name: &str) -> Result<Vec<(PathBuf, Option<PathBuf>)>, ReadError> {
         let mut by_name = BTreeMap::new();
         let mut seen = BTreeSet::new();
-        let mut unread = Vec::new();
         for place in PLACES {
             let directory = Path::new(place).join(name);
             let real = real(self.root, &directory);
@@ -223,55 +218,34 @@ impl Reader<'_> {
                 continue;
             }
             match self.root.entries(&directory) {
-                Ok(names) if names.len() > MOST_NAMES => {
-                    unread.push((directory, WhyUnknown::TooLarge));
-                }
+                Ok(names) if names.len() > MOST_NAMES => self.add_unknown(&directory, TOO_LARGE),
                 Ok(names) => {
-                    for name in names
-                        .into_iter()
-                        .filter(|name| name.as_bytes().ends_with(b".conf"))
-                    {
-                        let file = (
-                            directory.join(&name),
-                            real.as_ref().map(|real| real.join(&name)),
-                        );
-                        by_name.entry(name).or_insert(file);
+                    let is_conf = |name: &OsString| name.as_bytes().ends_with(b".conf");
+                    for name in names.into_iter().filter(is_conf) {
+                        let resolved = real.as_ref().map(|real| real.join(&name));
+                        let paths = (directory.join(&name), resolved);
+                        by_name.entry(name).or_insert(paths);
                     }
                 }
                 Err(ReadError::NoMemory(error)) => return Err(error.into()),
                 Err(error) if error.is_missing() => {}
-                Err(_) => unread.push((directory, WhyUnknown::Unreadable)),
+                Err(_) => self.add_unknown(&directory, UNREADABLE),
             }
         }
-        for (path, in_real_directory) in by_name.into_values() {
-            let is_plain = |path: &PathBuf| {
-                let found = fs::symlink_metadata(path);
-                found.is_ok_and(|found| !found.is_symlink())
-            };
-            let real = in_real_directory
-                .filter(is_plain)
-                .or_else(|| real(self.root, &path));
-            self.read_file(&path, real)?;
-        }
-        for (path, why) in unread {
-            self.add_unknown(&path, why);
-        }
-        Ok(())
+        Ok(by_name.into_values().collect())
     }
 
-    fn read_file(&mut self, path: &Path, real: Option<PathBuf>) -> Result<(), ReadError> {
-        let text = self.bytes(path)?;
-        let local = real.as_deref().and_then(|real| self.local(real));
-        let text = text.as_deref().map_err(|why| *why);
-        let mut file = File::new(path, local, text);
-        let lines = file.lines.as_ref().map_or(0, Vec::len);
-        match self.lines_left.checked_sub(lines) {
-            Some(left) => self.lines_left = left,
-            None => file = File::new(path, None, Err(WhyUnknown::TooLarge)),
-        }
-        self.files.push(file);
-        self.real_paths.extend(real);
-        Ok(())
+    fn sysctl_file(
+        &mut self,
+        path: &Path,
+        real: Option<PathBuf>,
+        has_systemd: bool,
+    ) -> Result<SysctlFile, ReadError> {
+        Ok(SysctlFile {
+            local: real.and_then(|real| self.local(&real)),
+            text: self.text(path)?,
+            ..SysctlFile::new(path, has_systemd)
+        })
     }
 
     /// Returns the path below `/etc` that a shell command can edit. Editing the path of a link would
@@ -282,5 +256,44 @@ impl Reader<'_> {
         // A backslash might be part of an escape.
         let local = local.to_str()?;
         (!local.contains('\\')).then(|| local.to_owned())
+    }
+
+    /// Reads a file of tmpfiles.d or tuned, and returns its text.
+    fn read_other(&mut self, path: &Path) -> Result<String, ReadError> {
+        match self.text(path)? {
+            Ok(text) => {
+                self.others.extend(lines_of_other(path, &text));
+                Ok(text)
+            }
+            Err(why) => {
+                self.add_unknown(path, why);
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// Reads the active profiles of tuned, and those that they include.
+    fn read_tuned(&mut self) -> Result<(), ReadError> {
+        let active = Path::new(TUNED_ACTIVE);
+        let mut profiles: Vec<_> = names(&self.read_other(active)?).collect();
+        let mut nth = 0;
+        while let Some(profile) = profiles.get(nth).cloned() {
+            if nth == MOST_PROFILES {
+                self.add_unknown(active, TOO_LARGE);
+                break;
+            }
+            nth += 1;
+            for place in TUNED {
+                let text = self.read_other(&Path::new(place).join(&profile).join("tuned.conf"))?;
+                let pairs = text.lines().filter_map(|line| line.split_once('='));
+                let lists = pairs.filter(|(key, _)| key.trim() == "include");
+                for name in lists.flat_map(|(_, list)| names(list)) {
+                    if !profiles.contains(&name) {
+                        profiles.push(name);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -1,36 +1,37 @@
-//! Huge pages that the next boot sets up: by the kernel command line and by sysctl.d(5)
-//! (Documentation/admin-guide/mm/hugetlbpage.rst).
+//! Huge pages that the next boot sets up: by `hugepages=` on the kernel command line, and by
+//! `vm.nr_hugepages` in sysctl.d(5) (Documentation/admin-guide/mm/hugetlbpage.rst).
 //!
 //! The next boot is assumed to use the kernel command line and the default page size of the running
 //! kernel. Other mechanisms such as tmpfiles.d, tuned and `hugetlb_cma=` are not simulated: each
-//! file or word that might set a pool is [`Unknown`]. Units, an initrd and the credentials of
+//! line or word that might set a pool is [`Unknown`]. Units, an initrd and the credentials of
 //! systemd are not examined.
 
 mod command_line;
-mod edit;
 mod entry;
 mod files;
 mod host;
 mod sysctl;
-mod tmpfiles;
 
 use std::{path::Path, sync::Arc};
 
 pub use command_line::Kernel;
-pub use entry::{Edit, Place, Request, Scope, Unknown, WhyUnknown, Words};
-use entry::{File, Kind};
+pub use entry::{Change, Edit, Place, Request, Unknown, Words};
+use files::{Files, SysctlFile};
 pub use host::is_etc_kept;
 
 use crate::linux::{
     error::{Absent, ReadError, fact},
-    hugepages, meminfo,
     root::Root,
 };
 
 /// This directory exists if systemd started the machine (sd_booted(3)).
 const SYSTEMD: &str = "/run/systemd/system";
 
-/// Settings of huge pages at the next boot. All sizes are in bytes.
+/// Pages of this size and larger stay on the kernel command line, because a running kernel rarely
+/// finds contiguous memory for them.
+const GIGANTIC: u64 = 1 << 30;
+
+/// Settings of huge pages at the next boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextBoot {
     /// In the order in which they are applied. The last one for a pool determines it.
@@ -43,9 +44,6 @@ pub struct NextBoot {
     pub unknown: Vec<Unknown>,
     /// False if changes in `/etc` do not survive a reboot, or if `/etc` is read-only.
     pub is_kept: bool,
-    /// Other keys of sysctl.d that are understood, in the order in which they are written. Those
-    /// that a later unreadable file might set are left out.
-    vm: Vec<(&'static str, u64, Place)>,
     /// Shared, because the model copies machines for each step that it tries.
     inputs: Arc<Inputs>,
 }
@@ -55,11 +53,9 @@ struct Inputs {
     kernel: Kernel,
     /// `None`: unknown.
     command_line: Option<String>,
-    has_systemd: bool,
-    /// By kind and name.
-    files: Vec<File>,
-    /// The directories for drop-in files in `/etc` that exist.
-    directories: Vec<String>,
+    files: Files,
+    /// Whether the directory for sysctl files of the administrator exists.
+    has_directory: bool,
 }
 
 impl NextBoot {
@@ -67,20 +63,7 @@ impl NextBoot {
     ///
     /// Errors: absent if `/etc` is not that of the host, as in a container, or if that is unknown;
     /// also if there is neither a kernel command line nor a configuration file.
-    pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
-        let names = fact(root.names(hugepages::DIRECTORY))?.ok();
-        let size = |name: &String| hugepages::parse_name(name);
-        let memory = fact(root.read_record("proc/meminfo"))?.unwrap_or_default();
-        let memory = meminfo::parse(&memory).ok();
-        let kernel = Kernel {
-            sizes: names.map(|names| names.iter().filter_map(size).collect()),
-            default_bytes: memory.and_then(|memory| memory.default_huge_page_bytes),
-        };
-        Self::read_for(root, kernel, is_etc_kept(root)?)
-    }
-
-    /// Like [`Self::read`], for callers that already have the page sizes and [`is_etc_kept`].
-    pub fn read_for(
+    pub fn read(
         root: &Root,
         kernel: Kernel,
         is_etc_kept: Result<bool, Absent>,
@@ -93,17 +76,15 @@ impl NextBoot {
         let command_line = fact(root.read_record(entry::COMMAND_LINE))?;
         let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
         let files = files::read(root, has_systemd)?;
-        if let (Err(absent), true) = (&command_line, files.is_empty()) {
+        if let (Err(absent), true) = (&command_line, files.sysctl.is_empty()) {
             return Ok(Err(absent.clone()));
         }
-        let exists = |path: &&str| root.path(path).is_dir();
         let line = command_line.map(|line| String::from_utf8_lossy(&line).into_owned());
         let inputs = Inputs {
             kernel,
             command_line: line.ok(),
-            has_systemd,
             files,
-            directories: existing(exists),
+            has_directory: root.path(sysctl::DIRECTORY).is_dir(),
         };
         Ok(Ok(Self::evaluate(inputs, is_kept)))
     }
@@ -116,20 +97,25 @@ impl NextBoot {
         has_systemd: bool,
         kernel: Kernel,
     ) -> Self {
-        let file = |(path, text): &(&str, &str)| {
-            let local = path.starts_with("/etc/").then(|| (*path).to_owned());
-            File::new(Path::new(path), local, Ok(text.as_bytes()))
-        };
-        let mut files: Vec<File> = texts.iter().map(file).collect();
-        files.retain(|file| has_systemd || file.kind != Kind::Tmpfiles);
-        files.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
-        let exists = |directory: &&str| texts.iter().any(|(path, _)| path.starts_with(directory));
+        let mut files = Files::default();
+        for &(path, text) in texts {
+            match path.contains("/sysctl.") {
+                true => {
+                    let file = SysctlFile::with_text(path, text, has_systemd);
+                    files.sysctl.push(file);
+                }
+                false => {
+                    let lines = files::lines_of_other(Path::new(path), text);
+                    files.others.extend(lines);
+                }
+            }
+        }
+        files.sysctl.sort_by(|a, b| a.order().cmp(&b.order()));
         let inputs = Inputs {
             kernel,
             command_line: Some(command_line.to_owned()),
-            has_systemd,
             files,
-            directories: existing(exists),
+            has_directory: (texts.iter()).any(|(path, _)| path.starts_with(sysctl::DIRECTORY)),
         };
         Self::evaluate(inputs, true)
     }
@@ -141,68 +127,75 @@ impl NextBoot {
             not_read: None,
             unknown: Vec::new(),
             is_kept,
-            vm: Vec::new(),
             inputs: Arc::clone(&inputs),
         };
         match &inputs.command_line {
             Some(line) => command_line::evaluate(&mut next, line, &inputs.kernel),
-            None => next.unknown.push(Unknown::new(
-                entry::COMMAND_LINE,
-                None,
-                Scope::AnySize,
-                WhyUnknown::Unreadable,
-            )),
+            None => next.unknown.push(Unknown {
+                file: entry::COMMAND_LINE.to_owned(),
+                line: None,
+                page_bytes: None,
+                why: entry::UNREADABLE,
+            }),
         }
-        sysctl::evaluate(&mut next, &inputs);
-        tmpfiles::evaluate(&mut next, &inputs);
+        let default = inputs.kernel.default_bytes;
+        sysctl::evaluate(&mut next, &inputs.files.sysctl, default);
+        next.unknown.extend(inputs.files.others.iter().cloned());
         next
     }
 
-    /// Returns the request that determines the number of persistent pages of this size. `default`
-    /// is the default size of the kernel. `None`: nothing sets them, or that is unknown.
-    pub fn pages(&self, page_bytes: u64, default: u64) -> Option<&Request> {
-        let is_known = !self.is_unknown(page_bytes, default);
-        self.last(page_bytes, default).filter(|_| is_known)
+    /// Returns the settings with other inputs.
+    fn with(&self, change: impl FnOnce(&mut Inputs)) -> Self {
+        let mut inputs = Inputs::clone(&self.inputs);
+        change(&mut inputs);
+        Self::evaluate(inputs, self.is_kept)
     }
 
-    fn last(&self, page_bytes: u64, default: u64) -> Option<&Request> {
-        let is_it = |request: &&Request| request.page_bytes.unwrap_or(default) == page_bytes;
+    /// Returns the request that determines the number of persistent pages of this size. `None`:
+    /// nothing sets them, or that is unknown.
+    pub fn pages(&self, page_bytes: u64) -> Option<&Request> {
+        let is_known = !self.is_unknown(page_bytes);
+        self.last(page_bytes).filter(|_| is_known)
+    }
+
+    fn last(&self, page_bytes: u64) -> Option<&Request> {
+        let is_it = |request: &&Request| request.page_bytes == Some(page_bytes);
         self.requests.iter().rfind(is_it)
     }
 
     /// True if something unknown might change the number of persistent pages of this size.
-    pub fn is_unknown(&self, page_bytes: u64, default: u64) -> bool {
-        self.unknown_of(page_bytes, default).next().is_some()
+    pub fn is_unknown(&self, page_bytes: u64) -> bool {
+        self.unknown_of(page_bytes).next().is_some()
     }
 
     /// Returns everything unknown that might change the number of persistent pages of this size.
-    pub fn unknown_of(&self, page_bytes: u64, default: u64) -> impl Iterator<Item = &Unknown> {
-        let is_default = page_bytes == default;
-        let request = self.last(page_bytes, default);
+    pub fn unknown_of(&self, page_bytes: u64) -> impl Iterator<Item = &Unknown> {
         // sysctl.d is read after the kernel command line.
-        let overrides_line = request.is_some_and(|r| r.place.file != entry::COMMAND_LINE);
+        let last = self.last(page_bytes);
+        let overrides_line = last.is_some_and(|request| !request.place.is_command_line());
         self.unknown.iter().filter(move |unknown| {
-            let is_affected = match unknown.scope {
-                Scope::AnySize => true,
-                Scope::DefaultSize => is_default,
-                Scope::Size(bytes) => bytes == page_bytes,
-            };
-            is_affected && !(overrides_line && unknown.file == entry::COMMAND_LINE)
+            unknown.page_bytes.is_none_or(|bytes| bytes == page_bytes)
+                && !(overrides_line && unknown.file == entry::COMMAND_LINE)
         })
     }
 
-    /// Returns the value of `vm.KEY` for `overcommit_memory`, `overcommit_ratio` and
-    /// `overcommit_kbytes`. Setting one of the last two resets the other to 0. `None`: sysctl.d
-    /// does not set it, or that is unknown because a file cannot be read.
-    pub fn vm(&self, key: &str) -> Option<(u64, &Place)> {
-        let is_limit = |key: &str| matches!(key, "overcommit_ratio" | "overcommit_kbytes");
-        let is_same = |set: &&(&str, u64, Place)| set.0 == key || is_limit(set.0) && is_limit(key);
-        let (last, value, place) = self.vm.iter().rfind(is_same)?;
-        Some((if *last == key { *value } else { 0 }, place))
+    /// Returns the change after which the next boot sets up this number of pages, and the settings
+    /// after it.
+    ///
+    /// `None`: the number is set already; something unknown might override the change; `/etc` does
+    /// not survive a reboot; or no change is known to have this effect.
+    pub fn change(&self, page_bytes: u64, pages: u64) -> Option<(Change, Self)> {
+        if !self.is_kept || self.is_unknown(page_bytes) {
+            return None;
+        }
+        // sysctl.d sets only pages of the default size.
+        let is_default = self.inputs.kernel.default_bytes == Some(page_bytes);
+        let is_on_line = (self.last(page_bytes)).is_some_and(|r| r.place.is_command_line());
+        if !is_default || page_bytes >= GIGANTIC && is_on_line {
+            let (words, after) = self.change_words(page_bytes, pages)?;
+            return Some((Change::Words(words), after));
+        }
+        let (edit, after) = self.change_sysctl(page_bytes, pages)?;
+        Some((Change::Edit(edit), after))
     }
-}
-
-fn existing(exists: impl Fn(&&str) -> bool) -> Vec<String> {
-    let all = [edit::SYSCTL, edit::TMPFILES].into_iter();
-    all.filter(exists).map(str::to_owned).collect()
 }
