@@ -217,9 +217,10 @@ SKIP:
 	is(total(), need($one) + need($two), 'shared_buffers: no more pages than needed');
 	is(reported($one)->{role}, 'primary', 'shared_buffers: no failover');
 
-	# Patroni passes this setting on the command line of the server.
+	# Patroni passes this setting on the command line of the server. The standby first: with a lower
+	# value than its primary, it would shut down without the hook.
 	edit_config('max_connections=200');
-	for my $member ($one, $two)
+	for my $member ($two, $one)
 	{
 		restart($member);
 		is_on_huge_pages($member, 'max_connections');
