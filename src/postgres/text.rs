@@ -1,5 +1,7 @@
 //! `text` as an argument.
 
+use std::ffi::CStr;
+
 use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
 
 use super::{
@@ -11,6 +13,9 @@ use crate::{error::Error, plan::assignments};
 /// Maximum number of bytes that PostgreSQL needs to parse one byte of JSON: an element of an array
 /// takes two bytes, such as `1,`, and becomes a `JsonbValue` and a number in lists that double.
 const PARSED: usize = 128;
+
+/// Maximum number of bytes of a name that is looked up.
+const LONGEST_NAME: usize = 63;
 
 /// A `text`, read with PostgreSQL's functions, in the encoding of the database.
 pub(crate) struct Text(pg_sys::Datum);
@@ -44,6 +49,16 @@ impl Text {
         with_header - pg_sys::VARHDRSZ
     }
 
+    /// Reads a name, in which `?` replaces what is not UTF-8. `None`: longer than any name.
+    pub(crate) fn name(&self) -> Option<String> {
+        (self.bytes() <= LONGEST_NAME).then(|| self.c_string().to_string_lossy().into_owned())
+    }
+
+    fn c_string(&self) -> &CStr {
+        // SAFETY: as declared. The C string lives as long as this call of the SQL function.
+        unsafe { CStr::from_ptr(pg_sys::text_to_cstring(self.0.cast_mut_ptr())) }
+    }
+
     /// Parses settings as a JSON object, or as `name=value` pairs. PostgreSQL raises its own error
     /// if JSON is invalid. `None`: NULL.
     ///
@@ -57,9 +72,7 @@ impl Text {
             return Ok(Jsonb::TooLong);
         }
         require(self.bytes().saturating_mul(PARSED))?;
-        // SAFETY: as declared. The C string lives as long as this call.
-        let c_string =
-            unsafe { std::ffi::CStr::from_ptr(pg_sys::text_to_cstring(self.0.cast_mut_ptr())) };
+        let c_string = self.c_string();
         let text = c_string.to_string_lossy();
         if text.trim_start().starts_with(['{', '[', '"']) {
             // SAFETY: pg_proc defines jsonb_in with one cstring argument. It never returns NULL.

@@ -3,6 +3,7 @@
 mod functions;
 mod hugeinfo_backends;
 mod hugeinfo_checks;
+mod hugeinfo_explain;
 mod hugeinfo_fault_rates;
 mod hugeinfo_fit;
 mod hugeinfo_footprint;

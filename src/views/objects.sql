@@ -115,6 +115,8 @@ COMMENT ON COLUMN hugeinfo_backends.oom_score IS
 'Score of the process for the OOM killer, which first kills the process with the highest score on the host.';
 COMMENT ON COLUMN hugeinfo_backends.oom_score_adj IS
 'Adjustment of the score by an administrator, from -1000 (never kill) to 1000.';
+COMMENT ON FUNCTION hugeinfo_explain(text) IS
+'Explains a check or a code of hugeinfo_checks, in Markdown: what it means, and what to do.';
 COMMENT ON FUNCTION hugeinfo_oom_scores(integer, bigint) IS
 'oom_score and oom_score_adj of the process of this server with this pid and these start_ticks, for the view hugeinfo_backends.';
 COMMENT ON FUNCTION hugeinfo_report(jsonb) IS
@@ -129,6 +131,7 @@ DECLARE
     granted CONSTANT text[] := ARRAY[
         'view hugeinfo_backends', 'hugeinfo_backends()', 'hugeinfo_oom_scores(integer, bigint)',
         'view hugeinfo_checks', 'hugeinfo_checks()',
+        'hugeinfo_explain(text)',
         'view hugeinfo_fault_rates', 'hugeinfo_fault_rates(interval)',
         'view hugeinfo_footprint', 'hugeinfo_footprint(boolean)',
         'view hugeinfo_holders', 'hugeinfo_holders()',

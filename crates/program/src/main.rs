@@ -9,6 +9,7 @@ mod completion;
 mod conninfo;
 mod ensure;
 mod error;
+mod explain;
 mod fit;
 mod fleet;
 mod machine;
@@ -70,6 +71,8 @@ enum Verb {
     Status(status::Options),
     /// Evaluates all checks.
     Check(check::Options),
+    /// Explains a check or a code: what it means, and what to do.
+    Explain(explain::Options),
     /// Lists the steps to a healthy server.
     Runbook(runbook::Options),
     /// Writes an HTML page about a running server.
@@ -295,6 +298,7 @@ fn main() -> ExitCode {
     let done = handled.and_then(|()| match arguments.verb {
         Verb::Status(options) => status::run(&options),
         Verb::Check(options) => check::run(&options),
+        Verb::Explain(options) => Ok(explain::run(&options)),
         Verb::Runbook(options) => runbook::run(&options),
         Verb::Report(options) => report::run(&options),
         Verb::Plan(options) => plan::run(&options),

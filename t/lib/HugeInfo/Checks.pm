@@ -14,9 +14,6 @@ use HugeInfo::Server;
 
 our @EXPORT = qw(checks_of remedy_of compare_check compare_restart expected_pool follow follow_runbook);
 
-my @NAMES = qw(cgroup_fault_limit huge_pages restart pending_settings pool_size reboot huge_page_size pool_filled pool_growth
-  memory_left other_servers numa_segment page_tables swap major_faults thp_private thp_shared overcommit oom_protection
-  hugetlb_shm_group);
 my %WEIGHT = (ok => 0, unknown => 1, warning => 2, critical => 3);
 
 # The verdict of hugeinfo_status is the worst of the checks about the server, of configuration files
@@ -59,8 +56,6 @@ sub checks_of
 	my $text = $asked->can('value') ? $asked->value($sql) : $asked->safe_psql('postgres', $sql);
 	my $answer = JSON::PP->new->allow_bignum->decode($text);
 	my $checks = $answer->{checks};
-	my @names = map { $_->{name} } @$checks;
-	is_deeply(\@names, \@NAMES, "$name: every check has its row") or die "unexpected checks\n";
 	_compare_verdict($answer->{status}, $checks, $name);
 	for my $check (@$checks)
 	{
