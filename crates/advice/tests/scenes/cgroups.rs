@@ -10,6 +10,8 @@ use host::{
     },
 };
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 fn limits(m: &mut Scene) -> &mut Limits {
@@ -43,38 +45,59 @@ fn without_reservations(m: &mut Scene, fault_limit: u64, fault_use: u64) {
 #[test]
 fn fault_limits() {
     test(vec![
-        when("there is no limit", |_| {}).says("cgroup_fault_limit", OK, "not_limited", "No cgroup limits 2 MB pages for this server.", &[]),
+        when("there is no limit", |_| {}).see("cgroup_fault_limit", expect![["ok not_limited: No cgroup limits 2 MB pages for this server."]]),
         when("a limit is lower than the mapped pages", |m| {
             limited(&mut m.state, Some(100), None);
         })
-        .status(CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
-        .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max"]),
+        .see("status", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]])
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]])
+        .see("runbook", expect![["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max"]]),
         when("only the orchestrator can raise the limit", |m| {
             limited(&mut m.state, Some(100), None);
             m.state.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the files would keep the server from starting", |m| {
             limited(&mut m.state, Some(100), None);
             m.state.files = Files::Refused("syntax error".to_owned());
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
-        .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]])
+        .see("runbook", expect![[r#"
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]]),
         when("pending settings need more than RAM", |m| {
             limited(&mut m.state, Some(100), None);
             m.waits(|next| next.shared_memory_bytes = 62 * GB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            # lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"#]]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.state, Some(1074), Some(1074));
         })
-        .says("cgroup_fault_limit", OK, "not_limited", "No cgroup limits 2 MB pages for this server.", &[]),
+        .see("cgroup_fault_limit", expect![["ok not_limited: No cgroup limits 2 MB pages for this server."]]),
         when("others in the cgroup use a part of the limit", |m| {
             limited(&mut m.state, Some(1100), None);
             limits(m).reservation_use = Some(1174 * MB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when(
             "a server on small pages would exceed the limit after a restart",
             |m| {
@@ -82,20 +105,35 @@ fn fault_limits() {
                 limited(&mut m.state, Some(100), None);
             },
         )
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# as cgroup_fault_limit"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            warning cgroup_bomb_at_restart: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            # as cgroup_fault_limit"#]]),
         when("pending settings would exceed the limit", |m| {
             m.more(487);
             limited(&mut m.state, Some(1100), None);
             m.waits(|next| next.shared_memory_bytes = 2048 * MB);
         })
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"])
-        .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# as cgroup_fault_limit"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            warning cgroup_bomb_at_restart: Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("pending_settings", expect![[r#"
+            warning cgroup_bomb_at_restart: Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            # as cgroup_fault_limit"#]]),
         when("pending settings need less than the limit", |m| {
             limited(&mut m.state, Some(300), None);
             m.waits(|next| next.shared_memory_bytes = 200 * MB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when(
             "a limit is low, and a restart would not get huge pages",
             |m| {
@@ -103,39 +141,55 @@ fn fault_limits() {
                 limited(&mut m.state, Some(100), None);
             },
         )
-        .says("cgroup_fault_limit", OK, "limited", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. A restart would not get huge pages.", &[])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("cgroup_fault_limit", expect![["ok limited: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. A restart would not get huge pages."]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("a limit is low, and the kernel could allocate pages during the start", |m| {
             m.fall_back(0);
             m.pool(0).overcommit = 1000;
             limited(&mut m.state, Some(0), None);
         })
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            warning cgroup_bomb_at_restart: Cgroup /sys/fs/cgroup/pg allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("a limit is low, and settings with surplus pages are pending", |m| {
             limited(&mut m.state, Some(1100), None);
             m.pool(0).overcommit = 1000;
             m.waits(|next| next.shared_memory_bytes = 2 * GB);
         })
-        .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# as cgroup_fault_limit"]),
+        .see("pending_settings", expect![[r#"
+            warning cgroup_bomb_at_restart: Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            # as cgroup_fault_limit"#]]),
         when("a limit is low, and the pages of the allowed nodes are unknown", |m| {
             m.fall_back(537);
             limited(&mut m.state, Some(100), None);
             m.facts.allowed_nodes = AllowedNodes::Unknown(denied("/proc/1/status"));
         })
-        .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages. Only a start shows whether 1074 MB would be mapped. /proc/1/status cannot be read (permission denied).", &[]),
+        .see("cgroup_fault_limit", expect![["unknown unknown: Cannot judge cgroup_fault_limit: cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages. Only a start shows whether 1074 MB would be mapped. /proc/1/status cannot be read (permission denied)."]]),
         when("the limit of a pod is not visible as a cgroup", |m| {
             pod_limit(m, "104857600")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("a pod has no huge pages", |m| {
             m.fall_back(537);
             pod_limit(m, "0");
         })
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            warning cgroup_bomb_at_restart: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the limit of a pod is enough", |m| {
             pod_limit(m, "1126170624")
         })
-        .says("cgroup_fault_limit", OK, "not_limited", "No cgroup limits 2 MB pages for this server.", &[]),
+        .see("cgroup_fault_limit", expect![["ok not_limited: No cgroup limits 2 MB pages for this server."]]),
         when(
             "the limit of the container is lower than that of the pod",
             |m| {
@@ -143,61 +197,84 @@ fn fault_limits() {
                 pod_limit(m, "1126170624");
             },
         )
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when("other containers of the pod use a part of its limit", |m| {
             limited(&mut m.state, None, None);
             limits(m).reservation_use = Some(1174 * MB);
             pod_limit(m, "1126170624");
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the limit of a pod is not a number", |m| {
             pod_limit(m, "1100Mi")
         })
-        .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: \"1100Mi\".", &[]),
+        .see("cgroup_fault_limit", expect![[r#"unknown unknown: Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: "1100Mi"."#]]),
         when("the limit of a pod is larger than Kubernetes allows", |m| {
             pod_limit(m, "18446744073707454464");
         })
-        .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: \"18446744073707454464\".", &[]),
+        .see("cgroup_fault_limit", expect![[r#"unknown unknown: Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: "18446744073707454464"."#]]),
         when("the limit of a pod is the largest of Kubernetes", |m| {
             pod_limit(m, "9223372036852678656");
         })
-        .says("cgroup_fault_limit", OK, "not_limited", "No cgroup limits 2 MB pages for this server.", &[]),
+        .see("cgroup_fault_limit", expect![["ok not_limited: No cgroup limits 2 MB pages for this server."]]),
         when("the limit of a pod has control characters", |m| {
             pod_limit(m, "1\u{1b}[2J\r\n\u{202e}");
         })
-        .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: \"1\\033[2J\\015\\012\\342\\200\\256\".", &[]),
+        .see("cgroup_fault_limit", expect![[r#"unknown unknown: Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: "1\033[2J\015\012\342\200\256"."#]]),
         when("a divisor made megabytes of the limit of a pod", |m| {
             pod_limit(m, "1100")
         })
-        .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: \"1100\".", &[]),
-        when("the limit of a pod is empty", |m| pod_limit(m, "")).says("cgroup_fault_limit", OK, "not_limited", "No cgroup limits 2 MB pages for this server.", &[]),
+        .see("cgroup_fault_limit", expect![[r#"unknown unknown: Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: "1100"."#]]),
+        when("the limit of a pod is empty", |m| pod_limit(m, "")).see("cgroup_fault_limit", expect![["ok not_limited: No cgroup limits 2 MB pages for this server."]]),
         when("the name of the cgroup has quotes", |m| {
             named(m, b"x';touch PWNED;echo '")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > '/sys/fs/cgroup/x'\\'';touch PWNED;echo '\\''/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > '/sys/fs/cgroup/x'\'';touch PWNED;echo '\''/hugetlb.2MB.max'
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when("a shell would expand the name of the cgroup", |m| {
             named(m, b"$(touch PWNED)`touch PWNED`\\");
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\ allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > '/sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/$(touch PWNED)`touch PWNED`\ allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 1126170624 > '/sys/fs/cgroup/$(touch PWNED)`touch PWNED`\/hugetlb.2MB.max'
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when("the name of the cgroup has a line feed", |m| {
             named(m, b"x\n; touch PWNED")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\012; touch PWNED allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\012; touch PWNED/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/x\012; touch PWNED allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # write 1126170624 into /sys/fs/cgroup/x\012; touch PWNED/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when("the name of the cgroup has control characters", |m| {
             named(m, b"x\x1b[2J\ry")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\033[2J\\015y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\033[2J\\015y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/x\033[2J\015y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # write 1126170624 into /sys/fs/cgroup/x\033[2J\015y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when("the name of the cgroup is not UTF-8", |m| {
             named(m, b"x\xff")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\377 allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\377/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/x\377 allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # write 1126170624 into /sys/fs/cgroup/x\377/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when(
             "the name of the cgroup reverses the direction of text",
             |m| {
                 named(m, "x\u{202e}y".as_bytes());
             },
         )
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\342\\200\\256y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\342\\200\\256y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/x\342\200\256y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # write 1126170624 into /sys/fs/cgroup/x\342\200\256y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
     ]);
 }
 
@@ -207,7 +284,10 @@ fn kernels_that_do_not_count_reservations() {
         when("a sibling has faulted in pages under the same limit", |m| {
             without_reservations(m, 1200, 1050);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when(
             "a server on small pages would share the limit with a sibling",
             |m| {
@@ -215,19 +295,27 @@ fn kernels_that_do_not_count_reservations() {
                 without_reservations(m, 1200, 1000);
             },
         )
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            warning cgroup_bomb_at_restart: Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the use by others is unknown", |m| {
             without_reservations(m, 1074, 1074);
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (2000, 1463, 1000);
         })
-        .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: cgroup /sys/fs/cgroup/pg allows 1074 MB of 2 MB pages, and up to 2148 MB might be needed: this kernel does not report the use by others.", &[]),
+        .see("cgroup_fault_limit", expect![["unknown unknown: Cannot judge cgroup_fault_limit: cgroup /sys/fs/cgroup/pg allows 1074 MB of 2 MB pages, and up to 2148 MB might be needed: this kernel does not report the use by others."]]),
         when("others have used at least 100 MB", |m| {
             without_reservations(m, 1100, 1174);
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (2000, 1463, 1463);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2357198848 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 2000/' /etc/sysctl.d/hugepages.conf"]),
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            echo 2357198848 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 2000/' /etc/sysctl.d/hugepages.conf"#]]),
     ]);
 }
 
@@ -238,24 +326,41 @@ fn reservation_limits() {
             m.fall_back(600);
             limited(&mut m.state, None, Some(100));
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "a limit on reservations is lower than the mapped pages",
             |m| {
                 limited(&mut m.state, None, Some(100));
             },
         )
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when("both limits are low", |m| {
             m.fall_back(537);
             limited(&mut m.state, Some(100), Some(100));
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the pool is short, and the limit on faults is low", |m| {
             m.fall_back(10);
             limited(&mut m.state, Some(100), None);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool is short, the limit on reservations is low, and sysv is set",
             |m| {
@@ -264,7 +369,14 @@ fn reservation_limits() {
                 m.state.server.shared_memory_type = SharedMemoryType::Sysv;
             },
         )
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            # stop here if psql failed
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool is short, the limit on reservations is low, and on is pending",
             |m| {
@@ -273,14 +385,23 @@ fn reservation_limits() {
                 m.waits(|next| next.huge_pages = HugePages::On);
             },
         )
-        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages). A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["# as huge_pages"])
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["# as huge_pages"]),
+        .see("pending_settings", expect![[r#"
+            critical would_not_start: Settings are pending a restart (huge_pages). A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.
+            # as huge_pages"#]])
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.
+            # as huge_pages"#]]),
         when("a fallback would not fit in addition to the own pool", |m| {
             m.on_huge_pages(50 * GB, GB);
             limited(&mut m.state, None, Some(100));
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 50 GB is needed. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.", &["echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 50 GB is needed. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.
+            echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]])
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.
+            # as restart"#]]),
         when(
             "pending settings would fall back, and no memory is left",
             |m| {
@@ -288,9 +409,16 @@ fn reservation_limits() {
                 m.waits(|next| next.shared_memory_bytes = 52 * GB);
             },
         )
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.", &["sysctl -w vm.nr_hugepages=26624", "sed -i 's/^vm\\.nr_hugepages = 25600$/vm.nr_hugepages = 26624/' /etc/sysctl.d/hugepages.conf"])
-        .says("pending_settings", CRITICAL, "would_run_out_of_memory", "Settings are pending a restart (shared_buffers). After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.", &["# as restart"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.
+            sysctl -w vm.nr_hugepages=26624
+            sed -i 's/^vm\.nr_hugepages = 25600$/vm.nr_hugepages = 26624/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("pending_settings", expect![[r#"
+            critical would_run_out_of_memory: Settings are pending a restart (shared_buffers). After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.
+            # as restart"#]])
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.
+            # as restart"#]]),
         when("large page tables come with a low limit", |m| {
             m.on_small_pages(10 * GB, 5120);
             limited(&mut m.state, Some(100), None);
@@ -302,7 +430,9 @@ fn reservation_limits() {
                 },
             );
         })
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 1620 MB; on 2 MB pages they would take about 3240 kB.", &["# as cgroup_fault_limit"]),
+        .see("page_tables", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 1620 MB; on 2 MB pages they would take about 3240 kB.
+            # as cgroup_fault_limit"#]]),
     ]);
 }
 
@@ -320,48 +450,62 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(10 * GB, 4 * GB, 0);
         })
-        .says("memory_left", OK, "enough_left", "The pools hold 8 GB and leave 56 GB of 64 GB RAM.", &[]),
+        .see("memory_left", expect![["ok enough_left: The pools hold 8 GB and leave 56 GB of 64 GB RAM."]]),
         when("a memory limit does not hold the rest of the segment", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0);
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"])
-        .status(CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.", &["# restart PostgreSQL (ends all sessions)"]),
+        .see("memory_left", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
+            # as huge_pages"#]])
+        .see("status", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("swap holds the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
         })
-        .says("memory_left", WARNING, "will_swap", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. It will swap.", &["# as huge_pages"]),
+        .see("memory_left", expect![[r#"
+            warning will_swap: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. It will swap.
+            # as huge_pages"#]]),
         when("swap holds a part of the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = Some(GB);
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"]),
+        .see("memory_left", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
+            # as huge_pages"#]]),
         when("between 2 and 4 GB are faulted in", |m| {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, 0);
         })
-        .says("memory_left", UNKNOWN, "unknown", "Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. Whether the segment fits is unknown, because only bounds of its use are known.", &[]),
+        .see("memory_left", expect![["unknown unknown: Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. Whether the segment fits is unknown, because only bounds of its use are known."]]),
         when("cached files make way", |m| {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, GB);
         })
-        .says("memory_left", OK, "enough_left", "The pools hold 8 GB and leave 56 GB of 64 GB RAM.", &[]),
+        .see("memory_left", expect![["ok enough_left: The pools hold 8 GB and leave 56 GB of 64 GB RAM."]]),
         when("an outer cgroup has the tighter limit", |m| {
             small(m, 2 * GB);
             m.memory_limit(60 * GB, 9 * GB, 0);
             m.memory_limit(20 * GB, 30 * GB, 9 * GB);
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs 21 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"]),
+        .see("memory_left", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs 21 GB once the whole segment is in use. The OOM killer will kill a process.
+            # as huge_pages"#]]),
         when("huge pages do not count towards the limit", |m| {
             m.memory_limit(GB, GB, 0);
         })
-        .says("memory_left", OK, "enough_left", "The pools hold 1074 MB and leave 63 GB of 64 GB RAM.", &[]),
+        .see("memory_left", expect![["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]]),
         when("huge pages count towards the limit", |m| {
             m.memory_limit(GB, 100 * MB, 0).counts_hugetlb = true;
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count toward the limit, and a process that uses more is killed.", &["# raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"])
-        .status(CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count toward the limit, and a process that uses more is killed.", &["# raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"]),
+        .see("memory_left", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count toward the limit, and a process that uses more is killed.
+            # raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"#]])
+        .see("status", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count toward the limit, and a process that uses more is killed.
+            # raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"#]]),
         when(
             "the missing memory is a fraction of a GB more than 12",
             |m| {
@@ -373,22 +517,32 @@ fn memory_limits() {
                 m.memory_limit(8 * GB, 20 * GB + 480 * MB, 0);
             },
         )
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.", &["# raise the memory limit of the server's cgroup by 12768 MB, or lower shared_buffers by as much"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.", &["# as restart"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.
+            # raise the memory limit of the server's cgroup by 12768 MB, or lower shared_buffers by as much"#]])
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.
+            # as restart"#]]),
         when("a start on small pages would exceed the limit", |m| {
             m.waits(|next| next.shared_memory_bytes = 8 * GB);
             m.memory_limit(4 * GB, GB, 0);
         })
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB.", &["# as restart"])
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 4096 huge pages of 2 MB; 537 are available. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB. Settings are pending a restart.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf"]),
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB.
+            # as restart"#]])
+        .see("status", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 4096 huge pages of 2 MB; 537 are available. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB. Settings are pending a restart.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4096
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf"#]]),
         when("the limits cannot be read", |m| {
             m.state.memory_limits = Err(denied("/sys/fs/cgroup/pg/memory.max"));
         })
-        .says("memory_left", UNKNOWN, "unknown", "The memory limits of the cgroups are unknown: /sys/fs/cgroup/pg/memory.max cannot be read (permission denied).", &[]),
+        .see("memory_left", expect![["unknown unknown: The memory limits of the cgroups are unknown: /sys/fs/cgroup/pg/memory.max cannot be read (permission denied)."]]),
         when("the kernel reserves the last free memory", |m| {
             m.available = Some(50 * MB);
             m.facts.nodes.as_mut().expect("nodes")[0].memory.free = Some(300 * MB);
         })
-        .says("memory_left", OK, "enough_left", "The pools hold 1074 MB and leave 63 GB of 64 GB RAM.", &[]),
+        .see("memory_left", expect![["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]]),
     ]);
 }

@@ -2,6 +2,8 @@
 
 use host::server::state::HugePages;
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 const CONF: &str = "etc/sysctl.d/hugepages.conf";
@@ -16,17 +18,23 @@ fn other_programs_keep_their_memory_at_boot() {
                 m.other(30 * GB, 4096, TRY).rss_shmem_bytes = Some(GB);
             },
         )
-        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 15897 = 537 for this server + 15360 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 15897 huge pages of 2 MB"])
-        .how_to_set(2, &[]),
+        .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]])
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 15897 = 537 for this server + 15360 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # lower shared_buffers of a server, move it to another host, or free memory: there is too little for 15897 huge pages of 2 MB"#]])
+        .see("how_to_set_2", expect![[""]]),
         when("half of a large segment is in use", |m| {
             m.on_small_pages(40 * GB, 0);
             m.file(CONF, None);
             m.touched(20 * GB);
             m.available = Some(4 * GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["# free 17695 MB of memory, or lower shared_buffers to 21215MB: too little memory is available for the pool"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 20480 are needed.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.
+            # free 17695 MB of memory, or lower shared_buffers to 21215MB: too little memory is available for the pool"#]]),
         when("memory of another server stays in use at boot", |m| {
             m.on_small_pages(30 * GB, 0);
             m.file(CONF, None);
@@ -34,24 +42,30 @@ fn other_programs_keep_their_memory_at_boot() {
             m.available = Some(20 * GB);
             m.other(20 * GB, 4096, TRY).rss_shmem_bytes = Some(20 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["# free 10527 MB of memory, or lower shared_buffers to 18655MB: too little memory is available for the pool"])
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 15360 are needed.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.
+            # free 10527 MB of memory, or lower shared_buffers to 18655MB: too little memory is available for the pool"#]])
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 15360 are needed.
+            # as huge_pages"#]]),
         when("a file that systemd does not read requests more", |m| {
             m.file("run/systemd/system/x", "");
             m.file(CONF, None);
             m.file("etc/sysctl.conf", "vm.nr_hugepages=2537\n");
             m.more(2000);
         })
-        .says("pool_size", UNKNOWN, "unknown", "2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them (/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file).", &[])
-        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer); 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 2537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .see("pool_size", expect![["unknown unknown: 2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them (/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file)."]])
+        .see("reboot", expect![[r#"
+            warning not_read_at_boot: /etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer); 537 are needed.
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 2537' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
         when("the page size of another server is unknown", |m| {
             m.more(8000);
             let other = m.other(8 * GB, 4096, TRY);
             other.segment.as_mut().expect("a segment").page_bytes = None;
             other.rss_shmem_bytes = None;
         })
-        .says("pool_size", UNKNOWN, "unknown", "8000 huge pages of 2 MB (16 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 8537 huge pages of 2 MB; 537 are needed. 4096 more are needed if the server on port 5433 is to use huge pages.", &[]),
+        .see("pool_size", expect![["unknown unknown: 8000 huge pages of 2 MB (16 GB) are idle; 537 are needed. They could be meant for the server on port 5433."]])
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 8537 huge pages of 2 MB; 537 are needed. 4096 more are needed if the server on port 5433 is to use huge pages."]]),
     ]);
 }
 
@@ -64,17 +78,33 @@ fn limits_hold_at_boot() {
             limited(&mut m.state, Some(100), None);
             m.state.hugetlb.as_mut().expect("a cgroup").groups[0].is_set_outside = true;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"])
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# as huge_pages"])
-        .how_to_set(2, &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]])
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
+            # as huge_pages"#]])
+        .see("how_to_set_2", expect![["# raise the pod's limit on huge pages, or the limit of this container where it is set"]]),
         when("a limit that can be raised", |m| {
             m.fall_back(0);
             m.file(CONF, None);
             limited(&mut m.state, Some(100), None);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)", "# restart PostgreSQL (ends all sessions)"])
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# as huge_pages"])
-        .how_to_set(2, &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sysctl -w vm.nr_hugepages=537
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
+            # as huge_pages"#]])
+        .see("how_to_set_2", expect![[r#"
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sysctl -w vm.nr_hugepages=537
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
         when("a memory limit that counts huge pages", |m| {
             m.fall_back(0);
             m.file(CONF, None);
@@ -83,7 +113,9 @@ fn limits_hold_at_boot() {
             limit.counts_hugetlb = true;
             limit.swap_room_bytes = Some(4 * GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# as huge_pages"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
+            # as huge_pages"#]]),
     ]);
 }
 
@@ -94,7 +126,9 @@ fn small_pages_that_do_not_fit() {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.waits(|next| next.huge_pages = HugePages::Off);
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; the pools leave 24 GB of RAM.", &["# undo the pending change of huge_pages (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; the pools leave 24 GB of RAM.
+            # undo the pending change of huge_pages (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when(
             "another page size is pending, and only huge pages fit",
             |m| {
@@ -103,13 +137,17 @@ fn small_pages_that_do_not_fit() {
                 m.waits(|next| next.huge_page_size_bytes = Some(GB));
             },
         )
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages. On small pages, the segment takes 40 GB; the pools leave 24 GB of RAM.", &["# undo the pending change of huge_page_size (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages. On small pages, the segment takes 40 GB; the pools leave 24 GB of RAM.
+            # undo the pending change of huge_page_size (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("a server is turned off, and the pool is idle", |m| {
             m.on_small_pages(30 * GB, 20_000);
             m.off();
             m.asked(20_000);
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 30 GB; the pools leave 25 GB of RAM.", &["# release 2592 huge pages of 2 MB while the server is stopped, lower shared_buffers to 23999MB, or add 5184 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 30 GB; the pools leave 25 GB of RAM.
+            # release 2592 huge pages of 2 MB while the server is stopped, lower shared_buffers to 23999MB, or add 5184 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
         when(
             "a larger segment is pending, and another server is off",
             |m| {
@@ -119,19 +157,27 @@ fn small_pages_that_do_not_fit() {
                 m.waits(|next| next.shared_memory_bytes = 42 * GB);
             },
         )
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 21504 huge pages of 2 MB; 20480 are available. On small pages, the segment takes 42 GB; the pools and other servers on small pages leave 0 bytes of RAM.", &["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
-        .runbook(&["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages", "# add 49152 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 21504 huge pages of 2 MB; 20480 are available. On small pages, the segment takes 42 GB; the pools and other servers on small pages leave 0 bytes of RAM.
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+        .see("runbook", expect![[r#"
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # add 49152 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
         when("a strict commit limit, and a ratio that is enough", |m| {
             m.on_small_pages(8 * GB, 0);
             m.off();
             m.strict(11 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; CommitLimit leaves 37 GB.", &["# set vm.overcommit_ratio to 63, add 7965 MB of swap, or lower committed memory by as much"]),
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; CommitLimit leaves 37 GB.
+            # set vm.overcommit_ratio to 63, add 7965 MB of swap, or lower committed memory by as much"#]]),
         when("a segment larger than RAM is pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 80 * GB);
         })
-        .runbook(&["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages", "# lower shared_buffers by 25888MB, or add 28764 MB of memory: the pools would leave less than 10% of RAM"]),
+        .see("runbook", expect![[r#"
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # lower shared_buffers by 25888MB, or add 28764 MB of memory: the pools would leave less than 10% of RAM"#]]),
     ]);
 }
 
@@ -144,6 +190,8 @@ fn setting_that_would_undo_a_remedy_is_named() {
             m.nodes(&[(0, 32 * GB), (5120, 32 * GB)]);
             m.bound(&[1]);
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 5120 are needed.", &["# on the kernel command line, request 5120 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 5120 are needed.
+            # on the kernel command line, request 5120 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"#]]),
     ]);
 }

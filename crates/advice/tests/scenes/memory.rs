@@ -8,6 +8,8 @@ use host::server::{
     visibility::Visibility,
 };
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 #[test]
@@ -19,21 +21,56 @@ fn untouched_segments() {
             m.other(25 * GB, 4096, TRY).rss_shmem_bytes = Some(2 * GB);
             m.available = Some(58 * GB);
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
-        .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
-        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# start PostgreSQL", "# stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=12800
+            # if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=12800
+            # if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]])
+        .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=12800
+            # start PostgreSQL
+            # stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
             m.ram(32 * GB);
             m.on_small_pages(20 * GB, 0);
             m.touched(GB / 2);
             m.available = Some(29 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=10240", "# if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
-        .says("pool_growth", WARNING, "fragmented", "The pool has to grow by 10240 huge pages of 2 MB; free memory has blocks for 2009. The kernel has to compact memory and might allocate fewer pages.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=10240
+            # if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
+        .see("restart", expect![[r#"
+            warning would_not_get: A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.
+            # as huge_pages"#]])
+        .see("pool_filled", expect![[r#"
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            # as huge_pages"#]])
+        .see("pool_growth", expect![[r#"
+            warning fragmented: The pool has to grow by 10240 huge pages of 2 MB; free memory has blocks for 2009. The kernel has to compact memory and might allocate fewer pages.
+            # as huge_pages"#]]),
         when(
             "an idle pool leaves less than the segment on small pages",
             |m| {
@@ -43,24 +80,56 @@ fn untouched_segments() {
                 m.available = Some(18 * GB);
             },
         )
-        .status(CRITICAL, "will_run_out_of_memory", "The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.", &["sysctl -w vm.nr_hugepages=15360", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 15360/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
-        .says("memory_left", CRITICAL, "will_run_out_of_memory", "The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.", &["# as huge_pages"]),
+        .see("status", expect![[r#"
+            critical will_run_out_of_memory: The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.
+            sysctl -w vm.nr_hugepages=15360
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 15360/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.
+            # as huge_pages"#]]),
         when("RAM holds the pool and the segment", |m| {
             m.on_small_pages(8 * GB, 0)
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4096
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM holds the pool only without the segment", |m| {
             m.on_small_pages(40 * GB, 0)
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
-        .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=20480
+            # if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
+        .see("restart", expect![[r#"
+            warning would_not_get: A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.
+            # as huge_pages"#]])
+        .see("pool_filled", expect![[r#"
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            # as huge_pages"#]])
+        .see("how_to_set_2", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=20480
+            # if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
         when("most pages exist, and RAM holds the rest", |m| {
             m.ram(128 * GB);
             m.on_small_pages(40 * GB, 20_479);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 20479 are available.", &["sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 20479 are available.
+            sysctl -w vm.nr_hugepages=20480
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "available memory lacks as much as the segment releases",
             |m| {
@@ -68,7 +137,14 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=4096", "# if the pool has fewer than 4096 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=4096
+            # if the pool has fewer than 4096 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
         when(
             "available memory lacks more than the segment releases",
             |m| {
@@ -77,7 +153,9 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 4383 MB of memory, or lower shared_buffers to 3398MB: too little memory is available for the pool"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            # free 4383 MB of memory, or lower shared_buffers to 3398MB: too little memory is available for the pool"#]]),
         when(
             "available memory is small, and nothing is faulted in",
             |m| {
@@ -86,7 +164,9 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 7455 MB of memory, or lower shared_buffers to 326MB: too little memory is available for the pool"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            # free 7455 MB of memory, or lower shared_buffers to 326MB: too little memory is available for the pool"#]]),
     ]);
 }
 
@@ -98,18 +178,28 @@ fn a_tenth_of_ram() {
             m.touched(GB);
             m.available = Some(62 * GB);
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
-        .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 30208 are needed.", &["# as huge_pages"])
-        .how_to_set(2, &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
-        .runbook(&["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
+            # lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
+            # lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]])
+        .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 30208 are needed.
+            # as huge_pages"#]])
+        .see("how_to_set_2", expect![["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]])
+        .see("runbook", expect![["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]]),
         when("59 GB are pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.waits(|next| next.shared_memory_bytes = 59 * GB);
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; the pools leave 34 GB of RAM.", &["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.", &["# lower shared_buffers by 4384MB, or add 4870 MB of memory: the pools would leave less than 10% of RAM"]),
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; the pools leave 34 GB of RAM.
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.
+            # lower shared_buffers by 4384MB, or add 4870 MB of memory: the pools would leave less than 10% of RAM"#]]),
         when(
             "a smaller segment is pending that is still too large",
             |m| {
@@ -117,8 +207,10 @@ fn a_tenth_of_ram() {
                 m.waits(|next| next.shared_memory_bytes = 59 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers by 1434MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
-        .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
+            # lower shared_buffers by 1434MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]])
+        .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]]),
         when(
             "a smaller segment is pending, and available memory is short",
             |m| {
@@ -127,7 +219,9 @@ fn a_tenth_of_ram() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# free 13599 MB of memory, or lower shared_buffers by 13600MB: too little memory is available for the pool"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.
+            # free 13599 MB of memory, or lower shared_buffers by 13600MB: too little memory is available for the pool"#]]),
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -135,13 +229,20 @@ fn a_tenth_of_ram() {
             m.available = Some(6 * GB);
             m.touched(0);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 4 pages of 1 GB, set it back to 0 first", "# start PostgreSQL", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # if the pool has fewer than 4 pages of 1 GB, set it back to 0 first
+            # start PostgreSQL
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
         when("a small host cannot hold the pool", |m| {
             m.ram(1100 * MB);
             m.fall_back(0);
             m.available = Some(1000 * MB);
         })
-        .how_to_set(2, &["# lower shared_buffers to 45MB, or add 94 MB of memory: the pools would leave less than 10% of RAM"]),
+        .see("how_to_set_2", expect![["# lower shared_buffers to 45MB, or add 94 MB of memory: the pools would leave less than 10% of RAM"]]),
         when("available memory lacks a part of a 1 GB page", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -149,11 +250,15 @@ fn a_tenth_of_ram() {
             m.available = Some(GB);
             m.touched(GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# free 2704 MB of memory, or lower shared_buffers to 819MB: too little memory is available for the pool"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.
+            # free 2704 MB of memory, or lower shared_buffers to 819MB: too little memory is available for the pool"#]]),
         when("an idle pool leaves too little", |m| {
             m.more(29_463);
         })
-        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as pool_size"]),
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM.
+            # as pool_size"#]]),
         when(
             "an idle pool leaves too little, and hidden servers could need it",
             |m| {
@@ -161,7 +266,9 @@ fn a_tenth_of_ram() {
                 m.facts.visibility = Visibility::Hidden;
             },
         )
-        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs the idle pages (29463 huge pages of 2 MB): processes of other users are not visible. If none does, release them"]),
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM.
+            # as root, check whether a server that is not visible from here needs the idle pages (29463 huge pages of 2 MB): processes of other users are not visible. If none does, release them"#]]),
         when(
             "an idle pool leaves too little, and another server might use it",
             |m| {
@@ -169,8 +276,10 @@ fn a_tenth_of_ram() {
                 m.other(MB, 4096, RequestedPages::Unknown(None));
             },
         )
-        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# check whether the server on port 5433 is meant to use the idle pages (29463 huge pages of 2 MB). If it is not, release them"]),
-        when("the segment leaves plenty", |_| {}).says("memory_left", OK, "enough_left", "The pools hold 1074 MB and leave 63 GB of 64 GB RAM.", &[]),
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM.
+            # check whether the server on port 5433 is meant to use the idle pages (29463 huge pages of 2 MB). If it is not, release them"#]]),
+        when("the segment leaves plenty", |_| {}).see("memory_left", expect![["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]]),
     ]);
 }
 
@@ -186,8 +295,12 @@ fn pool_held_by_other_programs() {
                 m.needs(16_000 * MB);
             },
         )
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10% of RAM"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .see("status", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.
+            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10% of RAM"#]])
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.
+            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
         when(
             "a server that was turned off would not fit in addition to a pool that others hold",
             |m| {
@@ -198,14 +311,18 @@ fn pool_held_by_other_programs() {
                 m.off();
             },
         )
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .see("status", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.
+            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
         when("other programs have reserved the pool", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
             m.pool(0).reserved = 25_600;
             m.needs(8 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1457 MB of memory: the pools would leave less than 10% of RAM"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1457 MB of memory: the pools would leave less than 10% of RAM"#]]),
         when("/proc/meminfo is that of a container", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -214,9 +331,11 @@ fn pool_held_by_other_programs() {
             m.ram(16 * GB);
             m.available = Some(6 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"])
-        .says("memory_left", UNKNOWN, "unknown", "Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host.", &[])
-        .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            # on the host, allocate 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"#]])
+        .see("memory_left", expect![["unknown unknown: Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host."]])
+        .see("page_tables", expect![["ok small_page_tables: Page tables of 21 processes take 6300 kB."]]),
         when("MemTotal is less than the memory of the nodes", |m| {
             m.fall_back(25_600);
             m.pool(0).reserved = 25_600;
@@ -225,7 +344,9 @@ fn pool_held_by_other_programs() {
             m.ram(70 * GB);
             m.available = Some(GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            # on the host, allocate 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"#]]),
         when("memory is short, and huge_pages = on is pending", |m| {
             m.on_huge_pages(10 * GB, 10 * GB);
             m.available = Some(GB);
@@ -234,10 +355,20 @@ fn pool_held_by_other_programs() {
                 next.shared_memory_bytes = 24 * GB;
             });
         })
-        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"])
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"])
-        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# as restart"])
-        .runbook(&["ALTER SYSTEM SET huge_pages = 'try';", "# free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"]),
+        .see("status", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.
+            ALTER SYSTEM SET huge_pages = 'try';
+            -- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.
+            ALTER SYSTEM SET huge_pages = 'try';
+            -- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
+        .see("pending_settings", expect![[r#"
+            critical would_not_start: Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.
+            # as restart"#]])
+        .see("runbook", expect![[r#"
+            ALTER SYSTEM SET huge_pages = 'try';
+            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]]),
         when(
             "the pool of a running server with huge_pages = on cannot be allocated again",
             |m| {
@@ -249,7 +380,9 @@ fn pool_held_by_other_programs() {
                 m.available = Some(GB);
             },
         )
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.", &["# free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"]),
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.
+            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]]),
         when("huge_pages = on is pending, and the pool can grow", |m| {
             m.fall_back(0);
             m.waits(|next| {
@@ -257,8 +390,16 @@ fn pool_held_by_other_programs() {
                 next.shared_memory_bytes = 40 * GB;
             });
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# if the pool has fewer than 20480 pages of 2 MB, do not restart: huge_pages = on", "# restart PostgreSQL (ends all sessions)"]),
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Needs 20480 huge pages of 2 MB; 0 are available.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=20480
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+            # if the pool has fewer than 20480 pages of 2 MB, do not restart: huge_pages = on
+            # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
 
@@ -270,14 +411,26 @@ fn restart_that_would_fall_back() {
             m.strict(11 * GB);
             m.waits(|next| next.shared_memory_bytes = 28 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14336 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=14336", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 14336/' /etc/sysctl.d/hugepages.conf", "# if the pool has fewer than 14336 pages of 2 MB, do not restart: the segment does not fit on small pages", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 14336 huge pages of 2 MB; 0 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=14336
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 14336/' /etc/sysctl.d/hugepages.conf
+            # if the pool has fewer than 14336 pages of 2 MB, do not restart: the segment does not fit on small pages
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM outside of the pool is smaller than the segment", |m| {
             m.on_small_pages(8 * GB, 0);
             m.touched(GB);
             m.available = Some(60 * GB);
             m.waits(|next| next.shared_memory_bytes = 36 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 18432 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=18432", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 18432/' /etc/sysctl.d/hugepages.conf", "# if the pool has fewer than 18432 pages of 2 MB, do not restart: the segment does not fit on small pages", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 18432 huge pages of 2 MB; 0 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=18432
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 18432/' /etc/sysctl.d/hugepages.conf
+            # if the pool has fewer than 18432 pages of 2 MB, do not restart: the segment does not fit on small pages
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the allowed nodes get too few pages", |m| {
             m.ram(128 * GB);
             m.on_small_pages(GB, 0);
@@ -286,7 +439,9 @@ fn restart_that_would_fall_back() {
             m.memory_limit(20 * GB, 2 * GB, 0);
             m.waits(|next| next.shared_memory_bytes = 30 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["# allocate 15360 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 15360 there; node 1 has 0 free of 0"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.
+            # allocate 15360 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 15360 there; node 1 has 0 free of 0"#]]),
         when("the pool has the pages, and grows for another server", |m| {
             m.ram(128 * GB);
             m.on_small_pages(50 * GB, 25_600);
@@ -294,7 +449,13 @@ fn restart_that_would_fall_back() {
             m.available = Some(70 * GB);
             m.other(8 * GB, 4096, TRY);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=29696", "# needed: 29696 = 25600 for this server + 4096 for the server on port 5433 (huge_pages = try)", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=29696
+            # needed: 29696 = 25600 for this server + 4096 for the server on port 5433 (huge_pages = try)
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
 
@@ -343,18 +504,31 @@ fn in_a_container() {
                 m.pool(0).free = 3559 + 512;
             },
         )
-        .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[])
-        .says("memory_left", UNKNOWN, "unknown", "Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host.", &[])
-        .how_to_set(1024, &["# on the host, allocate 2 huge pages of 1 GB, if it has the memory: its memory is unknown here"]),
+        .see("page_tables", expect![["ok small_page_tables: Page tables of 21 processes take 6300 kB."]])
+        .see("memory_left", expect![["unknown unknown: Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host."]])
+        .see("how_to_set_1024", expect![["# on the host, allocate 2 huge pages of 1 GB, if it has the memory: its memory is unknown here"]]),
         when("the pool of the node is short", |m| {
             m.fall_back(0);
             m.container();
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
-        .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /etc is not the host's (as in a container).", &[])
-        .says("oom_protection", OK, "protected", "The OOM killer prefers other processes to the postmaster (oom_score_adj = -900).", &[])
-        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            # on the node, as root:
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)
+            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            # on the node, as root:
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)
+            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
+        .see("reboot", expect![["unknown unknown: Cannot judge reboot: /etc is not the host's (as in a container)."]])
+        .see("oom_protection", expect![["ok protected: The OOM killer prefers other processes to the postmaster (oom_score_adj = -900)."]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)
+            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
     ]);
 }
 
@@ -369,7 +543,9 @@ fn ram_and_a_cgroup_are_too_small() {
                 next.shared_memory_bytes = 50 * GB;
             });
         })
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 44 GB of RAM.", &["# release 3072 huge pages of 2 MB while the server is stopped, lower shared_buffers by 6144MB, or add 6144 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 44 GB of RAM.
+            # release 3072 huge pages of 2 MB while the server is stopped, lower shared_buffers by 6144MB, or add 6144 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);
@@ -378,7 +554,9 @@ fn ram_and_a_cgroup_are_too_small() {
                 next.shared_memory_bytes = 40 * GB;
             });
         })
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 41 GB; its memory limit is 30 GB.", &["# raise the memory limit of the server's cgroup by 11264 MB, or lower shared_buffers by as much"]),
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 41 GB; its memory limit is 30 GB.
+            # raise the memory limit of the server's cgroup by 11264 MB, or lower shared_buffers by as much"#]]),
     ]);
 }
 

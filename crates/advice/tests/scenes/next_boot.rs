@@ -2,6 +2,8 @@
 
 use host::linux::{hugepages::Pool, process::segment::Segment};
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 const CONF: &str = "etc/sysctl.d/hugepages.conf";
@@ -9,8 +11,10 @@ const CONF: &str = "etc/sysctl.d/hugepages.conf";
 #[test]
 fn reboot() {
     test(vec![
-        when("a file requests the pages", |_| {}).says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
-        when("a file requests one page too few", |m| m.asked(536)).says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 536 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"]),
+        when("a file requests the pages", |_| {}).see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]]),
+        when("a file requests one page too few", |m| m.asked(536)).see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 536 huge pages of 2 MB at boot; 537 are needed.
+            sed -i 's/^vm\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]]),
         when(
             "nr_overcommit_hugepages would allow the missing page",
             |m| {
@@ -18,47 +22,65 @@ fn reboot() {
                 m.pool(0).overcommit = 1;
             },
         )
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 536 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 536 huge pages of 2 MB at boot; 537 are needed.
+            sed -i 's/^vm\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]]),
         when("a file sets only nr_overcommit_hugepages", |m| {
             m.file(CONF, "vm.nr_overcommit_hugepages = 600\n");
             m.pool(0).overcommit = 600;
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["(umask 022 && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
+            (umask 022 && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
         when("nothing requests pages", |m| m.file(CONF, None))
-            .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"])
-            .runbook(&["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+            .see("reboot", expect![[r#"
+                warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
+                (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"#]])
+            .see("runbook", expect![["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]]),
         when(
             "the name of the file that is read last cannot be quoted",
             |m| {
                 m.file("etc/sysctl.d/zz\u{7f}.conf", "vm.nr_hugepages = 5\n");
             },
         )
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/zz\\177.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["# allocate 537 huge pages of 2 MB at boot by hand: no command can change /etc/sysctl.d/zz\\177.conf:1"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/zz\177.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.
+            # allocate 537 huge pages of 2 MB at boot by hand: no command can change /etc/sysctl.d/zz\177.conf:1"#]]),
         when("a file that is read later requests fewer", |m| {
             m.file("etc/sysctl.d/zz.conf", "vm.nr_hugepages = 5\n");
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/zz.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.d/zz.conf"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/zz.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.
+            sed -i 's/^vm\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.d/zz.conf"#]]),
         when("systemd does not read /etc/sysctl.conf", |m| {
             m.file(CONF, None);
             m.file("run/systemd/system/x", "");
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 537\n");
         })
-        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer); 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"])
-        .says("pool_filled", OK, "not_asked", "The boot configuration asks for no huge pages.", &[]),
+        .see("reboot", expect![[r#"
+            warning not_read_at_boot: /etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer); 537 are needed.
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"#]])
+        .see("pool_filled", expect![["ok not_asked: The boot configuration asks for no huge pages."]]),
         when("/etc/sysctl.conf is read without systemd", |m| {
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n");
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.conf"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.
+            sed -i 's/^vm\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.conf"#]]),
         when("a file below /run requests the pages", |m| {
             m.file(CONF, None);
             m.file("run/sysctl.d/99-gone.conf", "vm.nr_hugepages = 600\n");
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
         when("a file of a package requests too few", |m| {
             m.file(CONF, None);
             m.file("usr/lib/sysctl.d/50-vendor.conf", "vm.nr_hugepages = 5\n");
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/usr/lib/sysctl.d/50-vendor.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /usr/lib/sysctl.d/50-vendor.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
         when("a file of tmpfiles.d sets the pool", |m| {
             m.file("run/systemd/system/x", "");
             m.file(
@@ -66,42 +88,52 @@ fn reboot() {
                 "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 2\n",
             );
         })
-        .says("reboot", UNKNOWN, "unknown", "/etc/tmpfiles.d/huge.conf:1 sets the pool in another way, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[]),
+        .see("reboot", expect![["unknown unknown: /etc/tmpfiles.d/huge.conf:1 sets the pool in another way, so the number of 2 MB pages at boot is unknown; 537 are needed."]]),
         when("the kernel command line sets the pool twice", |m| {
             m.file(CONF, None);
             m.file("proc/cmdline", "hugepages=537 hugepages=600\n");
             m.pool(0).total = 1537;
             m.pool(0).free = 1512;
         })
-        .says("reboot", UNKNOWN, "unknown", "/proc/cmdline has unusual parameters for huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[])
-        .says("pool_filled", UNKNOWN, "unknown", "/proc/cmdline has unusual parameters for huge pages, so the number of pages that this boot asked for is unknown.", &[])
-        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline has unusual parameters for huge pages).", &[]),
+        .see("reboot", expect![["unknown unknown: /proc/cmdline has unusual parameters for huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed."]])
+        .see("pool_filled", expect![["unknown unknown: /proc/cmdline has unusual parameters for huge pages, so the number of pages that this boot asked for is unknown."]])
+        .see("pool_size", expect![["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline has unusual parameters for huge pages)."]]),
         when("others have pages of the pool", |m| {
             m.pool(0).total = 737;
             m.pool(0).free = 512;
             m.facts.nodes = Ok(vec![on_node(0, 737)]);
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 737 = 537 for this server + 200 for other programs.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 737/' /etc/sysctl.d/hugepages.conf"]),
-        when("the boot sets up too much", |m| m.asked(31_744)).says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 7455 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 737 = 537 for this server + 200 for other programs.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 737/' /etc/sysctl.d/hugepages.conf"#]]),
+        when("the boot sets up too much", |m| m.asked(31_744)).see("reboot", expect![[r#"
+            warning too_many_at_boot: The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.
+            # lower the pools of the next boot by at least 7455 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"#]]),
         when("the boot sets up too many 1 GB pages", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=60");
         })
-        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 61 GB in huge pages and leaves 3022 MB of 64 GB RAM.", &["# lower the pools of the next boot by at least 6481 MB (/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=60) sets 60 huge pages of 1 GB)"]),
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: The next boot sets up 61 GB in huge pages and leaves 3022 MB of 64 GB RAM.
+            # lower the pools of the next boot by at least 6481 MB (/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=60) sets 60 huge pages of 1 GB)"#]]),
         when("a line sets pages that other programs use", |m| {
             m.fall_back(0);
             m.asked(26_624);
             m.available = Some(20 * GB);
         })
-        .says("reboot", WARNING, "too_many_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB at boot, 32 GB more than other programs leave.", &["# lower the pools of the next boot by at least 33006 MB (/etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB)"]),
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB at boot, 32 GB more than other programs leave.
+            # lower the pools of the next boot by at least 33006 MB (/etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB)"#]]),
         when("this server needs all pages that the line sets", |m| {
             m.on_huge_pages(59 * GB, 59 * GB);
         })
-        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 59 GB in huge pages and leaves 5 GB of 64 GB RAM.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]),
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: The next boot sets up 59 GB in huge pages and leaves 5 GB of 64 GB RAM.
+            # lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]]),
         when("the pool has the pages that are too many for other programs", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.available = Some(GB);
         })
-        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 20480 huge pages of 2 MB at boot.", &[]),
+        .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 20480 huge pages of 2 MB at boot."]]),
         when(
             "the boot sets up too much, and the server is turned off",
             |m| {
@@ -110,7 +142,9 @@ fn reboot() {
                 m.off();
             },
         )
-        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 8528 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.
+            # lower the pools of the next boot by at least 8528 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"#]]),
         when(
             "the server is turned off, and nothing requests pages",
             |m| {
@@ -119,27 +153,38 @@ fn reboot() {
                 m.off();
             },
         )
-        .says("reboot", OK, "does_not_ask", "This server does not ask for huge pages.", &[]),
+        .see("reboot", expect![["ok does_not_ask: This server does not ask for huge pages."]]),
         when("the boot configuration cannot be read", |m| {
             m.state.next_boot = Err(denied("/proc/cmdline"));
         })
-        .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /proc/cmdline cannot be read (permission denied).", &[]),
+        .see("reboot", expect![["unknown unknown: Cannot judge reboot: /proc/cmdline cannot be read (permission denied)."]]),
         when("memory is short now", |m| {
             m.on_small_pages(40 * GB, 0);
             m.file(CONF, None);
             m.available = Some(5 * GB);
             m.touched(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"])
-        .how_to_set(2, &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"])
-        .runbook(&["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 20480 are needed.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.
+            # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"#]])
+        .see("how_to_set_2", expect![["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]])
+        .see("runbook", expect![["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]]),
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
-        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf", "sysctl -w vm.nr_hugepages=609"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            sysctl -w vm.nr_hugepages=609
+            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
+            sysctl -w vm.nr_hugepages=609"#]]),
         when(
             "the kernel command line has fewer 1 GB pages, and the same number of 2 MB pages",
             |m| {
@@ -165,8 +210,10 @@ fn reboot() {
                 m.ram(64 * GB);
             },
         )
-        .says("reboot", WARNING, "too_few_at_boot", "/proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB at boot; 5 are needed.", &["# for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"])
-        .how_to_set(1024, &["# for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB at boot; 5 are needed.
+            # for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"#]])
+        .see("how_to_set_1024", expect![["# for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"]]),
         when("more 1 GB pages on the kernel command line would be too many", |m| {
             m.file(CONF, None);
             m.file("proc/cmdline", "hugepagesz=2M hugepages=28000\n");
@@ -174,48 +221,60 @@ fn reboot() {
             m.on_small_pages(4 * GB, 0);
             m.state.server.huge_page_size_bytes = Some(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by at least 4063 MB (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 1 GB pages at boot; 4 are needed.
+            # lower the pools of the next boot by at least 4063 MB (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"#]]),
         when("1 GB pages are missing at boot", |m| {
             m.fall_back(537);
             m.state.server.huge_page_size_bytes = Some(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 2 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 1 GB pages at boot; 2 are needed.
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
     ]);
 }
 
 #[test]
 fn this_boot() {
     test(vec![
-        when("the pool has the requested pages", |_| {}).says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
+        when("the pool has the requested pages", |_| {}).see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
         when(
             "the pool has fewer than requested, and as many as needed",
             |m| m.asked(600),
         )
-        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
+        .see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
         when(
             "the pool has far fewer than requested, and as many as needed",
             |m| m.asked(32_000),
         )
-        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
+        .see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
         when("the pool has fewer than needed", |m| m.fall_back(500))
-            .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
-            .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 500. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.", &["# as huge_pages"]),
+            .see("pool_filled", expect![[r#"
+                warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+                # as huge_pages"#]])
+            .see("reboot", expect![[r#"
+                warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 500. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.
+                # as huge_pages"#]]),
         when("the pool has fewer than pending settings need", |m| {
             m.asked(600);
             m.waits(|next| next.shared_memory_bytes = 1200 * MB);
         })
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as restart"]),
-        when("the pool has more than requested", |m| m.asked(500)).says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
+        .see("pool_filled", expect![[r#"
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            # as restart"#]]),
+        when("the pool has more than requested", |m| m.asked(500)).see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
         when("1 GB pages were requested that no server needs", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=0:2,1:2 quiet\n");
         })
-        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
-        when("nothing requests pages", |m| m.file(CONF, None)).says("pool_filled", OK, "not_asked", "The boot configuration asks for no huge pages.", &[]),
+        .see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
+        when("nothing requests pages", |m| m.file(CONF, None)).see("pool_filled", expect![["ok not_asked: The boot configuration asks for no huge pages."]]),
         when("sysctl overrides the kernel command line", |m| {
             m.file("proc/cmdline", "hugepages=10000\n");
         })
-        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
-        when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as restart"]),
+        .see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
+        when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).see("pool_filled", expect![[r#"
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            # as restart"#]]),
         when("this boot allocated 13 of 14 requested 1 GB pages", |m| {
             m.ram(16 * GB);
             m.file(CONF, None);
@@ -229,9 +288,19 @@ fn this_boot() {
             m.pool(1).total = 13;
             m.pool(1).free = 13;
         })
-        .says("pool_filled", WARNING, "not_filled", "/proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. Unless the line is newer than this boot, the next boot might also fall short; 14 are needed.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 14 pages of 1 GB, set it back to 13 first", "# start PostgreSQL"]),
+        .see("pool_filled", expect![[r#"
+            warning not_filled: /proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            # as huge_pages"#]])
+        .see("reboot", expect![[r#"
+            warning boot_fell_short: /proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. Unless the line is newer than this boot, the next boot might also fall short; 14 are needed.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # if the pool has fewer than 14 pages of 1 GB, set it back to 13 first
+            # start PostgreSQL"#]]),
         when("this boot allocated too few pages, and huge_pages is muted", |m| {
             m.ram(16 * GB);
             m.fall_back(0);
@@ -239,8 +308,12 @@ fn this_boot() {
             m.asked(5120);
             m.muted = "huge_pages, restart, pool_filled";
         })
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, but the pool has 5119. Unless the line is newer than this boot, the next boot might also fall short; 5120 are needed.", &["# reboot and check the pool, or configure fewer pages: this boot did not allocate all of them"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 5120 huge pages of 2 MB; 5119 are available.", &["# as memory_left"]),
+        .see("reboot", expect![[r#"
+            warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, but the pool has 5119. Unless the line is newer than this boot, the next boot might also fall short; 5120 are needed.
+            # reboot and check the pool, or configure fewer pages: this boot did not allocate all of them"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 5120 huge pages of 2 MB; 5119 are available.
+            # as memory_left"#]]),
         when(
             "a sysctl file requests more than this boot allocated",
             |m| {
@@ -249,7 +322,11 @@ fn this_boot() {
                 m.asked(10_240);
             },
         )
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot, but the pool has 9000. Unless the line is newer than this boot, the next boot might also fall short; 10240 are needed.", &["# as huge_pages"]),
+        .see("pool_filled", expect![[r#"
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            # as huge_pages"#]])
+        .see("reboot", expect![[r#"
+            warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot, but the pool has 9000. Unless the line is newer than this boot, the next boot might also fall short; 10240 are needed.
+            # as huge_pages"#]]),
     ]);
 }

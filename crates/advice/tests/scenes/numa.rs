@@ -8,6 +8,8 @@ use host::{
     server::state::Files,
 };
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 /// Nodes with equal memory.
@@ -38,12 +40,15 @@ fn counters(m: &mut Scene, node: usize) -> &mut NodeCounters {
 fn pools() {
     test(vec![
         when("one of two nodes has few pages", |m| nodes(m, &[500, 37]))
-            .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
+            .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]]),
         when("the pool is uneven and short", |m| {
             m.fall_back(11);
             nodes(m, &[0, 11]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 11 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 11 are available.
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool in use is surplus, and one node has most of it",
             |m| {
@@ -55,33 +60,42 @@ fn pools() {
                 counters(m, 1).surplus = 49_807;
             },
         )
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 51200 huge pages of 2 MB; 537 are available.", &["sysctl -w vm.nr_hugepages=51200"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 51200 huge pages of 2 MB; 537 are available.
+            sysctl -w vm.nr_hugepages=51200"#]]),
         when("nodes differ in memory, and the middle one has the pool", |m| {
             m.ram(112 * GB);
             m.on_huge_pages(762 * MB, 762 * MB);
             m.nodes(&[(0, 16 * GB), (381, 32 * GB), (0, 64 * GB)]);
             m.waits(|next| next.shared_memory_bytes = 1073 * MB);
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 381 are available.", &["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"])
-        .runbook(&["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 537 huge pages of 2 MB; 381 are available.
+            sysctl -w vm.nr_hugepages=537
+            sed -i 's/^vm\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=537
+            sed -i 's/^vm\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]]),
         when("an uneven pool of 105 GB has few idle pages", |m| {
             m.ram(256 * GB);
             m.on_huge_pages(100 * GB, 100 * GB);
             m.more(2489);
             m.nodes(&[(48_000, 128 * GB), (5689, 128 * GB)]);
         })
-        .status(OK, "on_huge_pages", "On 51200 huge pages of 2 MB. A restart would get them again.", &[])
-        .says("pool_size", OK, "few_idle_pages", "2489 huge pages of 2 MB (4978 MB) are idle; 51200 are needed.", &[])
-        .how_to_set(2, &[])
-        .runbook(&[]),
+        .see("status", expect![["ok on_huge_pages: On 51200 huge pages of 2 MB. A restart would get them again."]])
+        .see("pool_size", expect![["ok few_idle_pages: 2489 huge pages of 2 MB (4978 MB) are idle; 51200 are needed."]])
+        .see("how_to_set_2", expect![[""]])
+        .see("runbook", expect![[""]]),
         when("an uneven pool has many idle pages", |m| {
             m.ram(128 * GB);
             m.on_huge_pages(18_240 * 2 * MB, 18_240 * 2 * MB);
             m.more(11_760);
             m.nodes(&[(25_000, 64 * GB), (5000, 64 * GB)]);
         })
-        .says("pool_size", WARNING, "unused_pages", "11760 huge pages of 2 MB (23 GB) are idle; 18240 are needed.", &["sysctl -w vm.nr_hugepages=18240"])
-        .runbook(&["sysctl -w vm.nr_hugepages=18240"]),
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 11760 huge pages of 2 MB (23 GB) are idle; 18240 are needed.
+            sysctl -w vm.nr_hugepages=18240"#]])
+        .see("runbook", expect![["sysctl -w vm.nr_hugepages=18240"]]),
     ]);
 }
 
@@ -99,31 +113,37 @@ fn segments() {
         m.state.segment_nodes = Some((0..).zip(pages).collect());
     }
     test(vec![
-        when("there is one node", |_| {}).says("numa_segment", OK, "one_node", "The server can use only one NUMA node.", &[]),
+        when("there is one node", |_| {}).see("numa_segment", expect![["ok one_node: The server can use only one NUMA node."]]),
         when("the segment is on one of two nodes", |m| on(m, &[0, 530]))
-            .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 1060 MB of the segment that is in use is on NUMA node 1, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
-            .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
-        when("the segment is on both nodes", |m| on(m, &[270, 267])).says("numa_segment", OK, "on_several_nodes", "The segment is on most NUMA nodes.", &[]),
-        when("little of the segment is in use", |m| on(m, &[25, 0])).says("numa_segment", OK, "little_in_use", "Too little of the segment is in use to judge: 50 MB.", &[]),
+            .see("numa_segment", expect![[r#"
+                warning on_few_nodes: More than 90% of the 1060 MB of the segment that is in use is on NUMA node 1, out of 2 nodes.
+                # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]])
+            .see("runbook", expect![["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]]),
+        when("the segment is on both nodes", |m| on(m, &[270, 267])).see("numa_segment", expect![["ok on_several_nodes: The segment is on most NUMA nodes."]]),
+        when("little of the segment is in use", |m| on(m, &[25, 0])).see("numa_segment", expect![["ok little_in_use: Too little of the segment is in use to judge: 50 MB."]]),
         when("the nodes of the segment cannot be read", |m| {
             on(m, &[]);
             m.state.segment_nodes = None;
         })
-        .says("numa_segment", UNKNOWN, "unknown", "Cannot judge numa_segment: numa_maps cannot be read for any process.", &[]),
+        .see("numa_segment", expect![["unknown unknown: Cannot judge numa_segment: numa_maps cannot be read for any process."]]),
         when("the segment is on two of eight nodes", |m| {
             eight(m, &[100, 98])
         })
-        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 198 GB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        .see("numa_segment", expect![[r#"
+            warning on_few_nodes: More than 90% of the 198 GB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.
+            # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]]),
         when("the segment is on five of eight nodes", |m| {
             eight(m, &[40, 40, 40, 40, 40])
         })
-        .says("numa_segment", OK, "on_several_nodes", "The segment is on most NUMA nodes.", &[]),
+        .see("numa_segment", expect![["ok on_several_nodes: The segment is on most NUMA nodes."]]),
         when("the segment is on huge pages of two of eight nodes", |m| {
             m.nodes(&[(68, 8 * GB); 8]);
             m.pool(0).total = 544;
             m.state.segment_nodes = Some([(0, 270), (1, 267)].into());
         })
-        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 1074 MB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        .see("numa_segment", expect![[r#"
+            warning on_few_nodes: More than 90% of the 1074 MB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.
+            # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]]),
     ]);
 }
 
@@ -136,31 +156,45 @@ fn bound_servers() {
             m.facts.allowed_nodes =
                 host::server::state::AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
         })
-        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 100 free of 100"]),
+        .see("restart", expect![[r#"
+            warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 100 free of 100"#]]),
         when("the pool is empty", |m| {
             m.fall_back(0);
             m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
             m.bound(&[1]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"])
-        .how_to_set(2, &["# allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"])
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            # allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"#]])
+        .see("how_to_set_2", expect![["# allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"]])
+        .see("reboot", expect![[r#"
+            warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.
+            # as huge_pages"#]]),
         when("the allowed node has the pages", |m| {
             m.fall_back(537);
             m.nodes(&[(0, 32 * GB), (537, 32 * GB)]);
             m.bound(&[1]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
-        .how_to_set(2, &[]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("how_to_set_2", expect![[""]]),
         when("the allowed nodes lost their pages", |m| {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
             m.facts.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
             m.bound(&[1]);
         })
-        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"])
-        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"]),
+        .see("status", expect![[r#"
+            critical nodes_short: On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"#]])
+        .see("huge_pages", expect![[r#"
+            critical nodes_short: On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"#]]),
         when(
             "the pages were faulted in before the server was bound",
             |m| {
@@ -170,7 +204,7 @@ fn bound_servers() {
                 m.bound(&[1]);
             },
         )
-        .says("huge_pages", OK, "on_huge_pages", "On 537 huge pages of 2 MB.", &[]),
+        .see("huge_pages", expect![["ok on_huge_pages: On 537 huge pages of 2 MB."]]),
         when(
             "the server was turned off, and another server has reserved pages",
             |m| {
@@ -183,8 +217,8 @@ fn bound_servers() {
                 m.bound(&[2]);
             },
         )
-        .says("pool_size", OK, "idle_by_configuration", "63 huge pages of 2 MB (126 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; needed: 100 for other programs.", &[])
-        .says("huge_pages", OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[]),
+        .see("pool_size", expect![["ok idle_by_configuration: 63 huge pages of 2 MB (126 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; needed: 100 for other programs."]])
+        .see("huge_pages", expect![["ok turned_off: On 4 kB pages: huge_pages = off."]]),
         when("the allowed node is too small", |m| {
             m.ram(128 * GB);
             m.on_small_pages(20 * GB, 0);
@@ -192,7 +226,9 @@ fn bound_servers() {
             m.facts.nodes.as_mut().expect("nodes")[0].memory.available = Some(15 * GB);
             m.bound(&[0]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# allocate 10240 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 10240 there; node 0 has 0 free of 0, and 15 GB of available memory"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.
+            # allocate 10240 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 10240 there; node 0 has 0 free of 0, and 15 GB of available memory"#]]),
         when(
             "the pool is uneven, bound to one node, and on is set",
             |m| {
@@ -204,8 +240,13 @@ fn bound_servers() {
                 m.state.segment_nodes = Some([(0, 5000), (1, 5240)].into());
             },
         )
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 10752 huge pages of 2 MB; 10240 are available.", &["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"])
-        .runbook(&["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"]),
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Needs 10752 huge pages of 2 MB; 10240 are available.
+            sysctl -w vm.nr_hugepages=10752
+            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=10752
+            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"#]]),
         when(
             "the segment is on one node, and a larger one requires huge pages",
             |m| {
@@ -219,13 +260,18 @@ fn bound_servers() {
                 });
             },
         )
-        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 18 GB of the segment that is in use is on NUMA node 0, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
-        .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart", "sysctl -w vm.nr_hugepages=10240", "sed -i 's/^vm\\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"]),
+        .see("numa_segment", expect![[r#"
+            warning on_few_nodes: More than 90% of the 18 GB of the segment that is in use is on NUMA node 0, out of 2 nodes.
+            # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]])
+        .see("runbook", expect![[r#"
+            # start PostgreSQL with numactl --interleave=all; takes effect at the next restart
+            sysctl -w vm.nr_hugepages=10240
+            sed -i 's/^vm\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"#]]),
         when("nodes get too few pages at boot", |m| {
             m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);
             m.bound(&[0]);
         })
-        .says("reboot", UNKNOWN, "unknown", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot on all NUMA nodes together; the server needs 537 on those that it is allowed to use (0).", &[]),
+        .see("reboot", expect![["unknown unknown: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot on all NUMA nodes together; the server needs 537 on those that it is allowed to use (0)."]]),
         when(
             "both servers of two nodes have used all of their pages",
             |m| {
@@ -239,7 +285,7 @@ fn bound_servers() {
                 m.bound(&[1]);
             },
         )
-        .says("restart", OK, "fits", "A restart would get them again.", &[]),
+        .see("restart", expect![["ok fits: A restart would get them again."]]),
         when("pending settings need more pages on two allowed nodes", |m| {
             m.ram(128 * GB);
             m.on_huge_pages(475 * 2 * MB, 157 * 2 * MB);
@@ -247,8 +293,12 @@ fn bound_servers() {
             m.bound(&[0, 1]);
             m.waits(|next| next.shared_memory_bytes = 789 * 2 * MB);
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 475 are available.", &["# allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398"])
-        .runbook(&["# allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 789 huge pages of 2 MB; 475 are available.
+            # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398"#]])
+        .see("runbook", expect![[r#"
+            # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398
+            # on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"#]]),
         when("the server was turned off, and the 512 MB pages of its node are reserved", |m| {
             m.ram(256 * GB);
             m.state.base_page_bytes = 65_536;
@@ -272,17 +322,19 @@ fn bound_servers() {
             }
             m.bound(&[2]);
         })
-        .status(OK, "turned_off", "On 64 kB pages: huge_pages = off.", &[])
-        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
-        .runbook(&[]),
+        .see("status", expect![["ok turned_off: On 64 kB pages: huge_pages = off."]])
+        .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
+        .see("runbook", expect![[""]]),
         when("a pool was lowered under a bound server", |m| {
             m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
             m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
             m.bound(&[0]);
             m.pool(0).surplus = 500;
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789"])
-        .runbook(&["sysctl -w vm.nr_hugepages=789"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 789 huge pages of 2 MB; 289 are available.
+            sysctl -w vm.nr_hugepages=789"#]])
+        .see("runbook", expect![["sysctl -w vm.nr_hugepages=789"]]),
         when("a pool was lowered, and pending settings of a bound server need more pages", |m| {
             m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
             m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
@@ -290,8 +342,12 @@ fn bound_servers() {
             m.pool(0).surplus = 500;
             m.waits(|next| next.shared_memory_bytes = 900 * 2 * MB);
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.", &["# allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789"])
-        .runbook(&["# allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789", "# on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.
+            # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789"#]])
+        .see("runbook", expect![[r#"
+            # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789
+            # on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"#]]),
         when("nodes have too few pages, and the files would keep the server from starting", |m| {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
@@ -299,7 +355,9 @@ fn bound_servers() {
             m.bound(&[1]);
             m.state.files = Files::Refused("syntax error".to_owned());
         })
-        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["# allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"]),
+        .see("huge_pages", expect![[r#"
+            critical nodes_short: On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"#]]),
         when("another server has pages on the other node", |m| {
             m.on_huge_pages(1074 * MB, 300 * MB);
             m.asked(900);
@@ -310,7 +368,9 @@ fn bound_servers() {
             m.bound(&[0]);
             m.other(926 * MB, 2 * MB, TRY);
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 900 huge pages of 2 MB at boot; needed: 1000 = 537 for this server + 463 for the server on port 5433.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 900 huge pages of 2 MB at boot; needed: 1000 = 537 for this server + 463 for the server on port 5433.
+            # on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"#]]),
         when("the boot sets more pages than are in use now", |m| {
             m.on_huge_pages(1074 * MB, 300 * MB);
             m.nodes(&[(537, 32 * GB), (463, 32 * GB)]);
@@ -319,17 +379,24 @@ fn bound_servers() {
             m.asked(1000);
             m.bound(&[0]);
         })
-        .says("reboot", UNKNOWN, "unknown", "/etc/sysctl.d/hugepages.conf:1 sets 1000 huge pages of 2 MB at boot on all NUMA nodes together; the server needs 537 on those that it is allowed to use (0).", &[]),
+        .see("reboot", expect![["unknown unknown: /etc/sysctl.d/hugepages.conf:1 sets 1000 huge pages of 2 MB at boot on all NUMA nodes together; the server needs 537 on those that it is allowed to use (0)."]]),
         when("another server asks for pages, and lives on the other node", |m| {
             m.on_small_pages(8 * GB, 0);
             m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
             m.bound(&[1]);
             m.other(8 * GB, 4096, TRY);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"])
-        .how_to_set(2, &["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"])
-        .runbook(&["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes", "# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
+            # allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"#]])
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"#]])
+        .see("how_to_set_2", expect![["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"]])
+        .see("runbook", expect![[r#"
+            # allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0
+            # on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes
+            # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"#]]),
         when("the own node has no memory for another server that asks", |m| {
             m.on_small_pages(12 * GB, 0);
             m.touched(GB);
@@ -338,6 +405,8 @@ fn bound_servers() {
             m.bound(&[1]);
             m.other(20 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.", &["# allocate 6144 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 6144 there; node 1 has 0 free of 0"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.
+            # allocate 6144 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 6144 there; node 1 has 0 free of 0"#]]),
     ]);
 }

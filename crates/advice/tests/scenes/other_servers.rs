@@ -9,89 +9,105 @@ use host::{
     },
 };
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 #[test]
 fn other_servers() {
     test(vec![
-        when("there are none", |_| {}).says("other_servers", OK, "alone", "No other PostgreSQL server runs on this host.", &[]),
+        when("there are none", |_| {}).see("other_servers", expect![["ok alone: No other PostgreSQL server runs on this host."]]),
         when("one requests huge pages", |m| {
             m.other(143 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
-        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            sysctl -w vm.nr_hugepages=609
+            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         // With pages beyond the limit, it would start and crash later.
         when("a cgroup allows one too few pages", |m| {
             m.other(143 * MB, 4096, TRY).fault_limits = vec![(2 * MB, 142 * MB), (GB, 0)];
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 72 more are needed if the server on port 5433 is to use huge pages, but a hugetlb limit of its cgroup is lower: raise that limit first.", &[])
-        .runbook(&[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 72 more are needed if the server on port 5433 is to use huge pages, but a hugetlb limit of its cgroup is lower: raise that limit first."]])
+        .see("runbook", expect![[""]]),
         when("a cgroup allows one its pages", |m| {
             m.other(143 * MB, 4096, TRY).fault_limits = vec![(2 * MB, 144 * MB), (GB, 0)];
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            sysctl -w vm.nr_hugepages=609
+            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]]),
         when("one was turned off", |m| {
             m.other(40 * GB, 4096, OFF);
         })
-        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[])
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
-        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[])
-        .how_to_set(2, &[])
-        .runbook(&[]),
+        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]])
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed."]])
+        .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]])
+        .see("how_to_set_2", expect![[""]])
+        .see("runbook", expect![[""]]),
         when("the settings of one are unknown", |m| {
             m.other(280 * MB, 4096, RequestedPages::Unknown(None));
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages.", &[])
-        .runbook(&[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages."]])
+        .see("runbook", expect![[""]]),
         when("one includes files that could set huge_pages", |m| {
             let file = b"/srv/a\n/postgresql.conf".to_vec();
             m.other(280 * MB, 4096, RequestedPages::Unknown(Some(file)));
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages (look at /srv/a\\012/postgresql.conf).", &[])
-        .runbook(&[]),
+        .see("other_servers", expect![[r"ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages (look at /srv/a\012/postgresql.conf)."]])
+        .see("runbook", expect![[""]]),
         when("one requests pages of another size", |m| {
             m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
-        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+        .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]]),
         when("pages of another size are ready for one that requests them", |m| {
             m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));
             m.pool(1).total = 4;
             m.pool(1).free = 4;
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
-        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
-        .runbook(&[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed."]])
+        .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
+        .see("runbook", expect![[""]]),
         when("one requests a size that the kernel does not have", |m| {
             m.other(4 * GB, 4096, RequestedPages::Known(HugePages::Try, Some(16 * MB)));
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
-        .runbook(&[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed."]])
+        .see("runbook", expect![[""]]),
         when("the page size that one requests is unknown", |m| {
             m.other(2 * MB, 4096, RequestedPages::Known(HugePages::Try, None));
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 1 more is needed if the server on port 5433 is to use huge pages.", &[])
-        .runbook(&[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 1 more is needed if the server on port 5433 is to use huge pages."]])
+        .see("runbook", expect![[""]]),
         when("pages are idle, and the settings of one are unknown", |m| {
             m.more(4096);
             m.other(8 * GB, 4096, RequestedPages::Unknown(None));
         })
-        .says("pool_size", UNKNOWN, "unknown", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
-        .how_to_set(2, &[])
-        .runbook(&[]),
+        .see("pool_size", expect![["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433."]])
+        .see("how_to_set_2", expect![[""]])
+        .see("runbook", expect![[""]]),
         when("pages of another size are idle, and the settings of one are unknown", |m| {
             m.other(8 * GB, 4096, RequestedPages::Unknown(None));
             m.pool(1).total = 8;
             m.pool(1).free = 8;
         })
-        .says("pool_size", UNKNOWN, "unknown", "8 huge pages of 1 GB (8 GB) are idle; none is needed. They could be meant for the server on port 5433.", &[]),
+        .see("pool_size", expect![["unknown unknown: 8 huge pages of 1 GB (8 GB) are idle; none is needed. They could be meant for the server on port 5433."]]),
         when("pages are idle, and memory is too small for one that requests them", |m| {
             m.more(4096);
             m.other(70 * GB, 4096, TRY);
         })
-        .says("pool_size", UNKNOWN, "unknown", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
-        .runbook(&["# check whether the server on port 5433 is meant to use the idle pages (4096 huge pages of 2 MB). If it is not, release them", "# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"]),
+        .see("pool_size", expect![["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433."]])
+        .see("runbook", expect![[r#"
+            # check whether the server on port 5433 is meant to use the idle pages (4096 huge pages of 2 MB). If it is not, release them
+            # lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"#]]),
         when(
             "this server fell back, and two others were turned off",
             |m| {
@@ -101,65 +117,96 @@ fn other_servers() {
                 m.other(280 * MB, 4096, OFF);
             },
         )
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
-        .says("other_servers", OK, "pool_short", "2 other servers run on this host. The pool has 0 huge pages of 2 MB; 72 are needed.", &[])
-        .how_to_set(2, &["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf"])
-        .runbook(&["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=72
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("other_servers", expect![["ok pool_short: 2 other servers run on this host. The pool has 0 huge pages of 2 MB; 72 are needed."]])
+        .see("how_to_set_2", expect![[r#"
+            sysctl -w vm.nr_hugepages=72
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=72
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("this server fell back, and one requests 140 pages", |m| {
             m.on_small_pages(144 * MB, 0);
             m.asked(0);
             m.other(280 * MB, 4096, TRY);
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=212", "# needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# as huge_pages"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at boot; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try).", &["# as huge_pages"])
-        .runbook(&["sysctl -w vm.nr_hugepages=212", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=212
+            # needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # as huge_pages"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at boot; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try).
+            # as huge_pages"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=212
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("pages were set for one that was turned off", |m| {
             m.more(4096);
             m.other(8 * GB, 4096, OFF);
         })
-        .says("pool_size", WARNING, "unused_pages", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 4633 huge pages of 2 MB; 537 are needed.", &[]),
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle; 537 are needed.
+            sysctl -w vm.nr_hugepages=537"#]])
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 4633 huge pages of 2 MB; 537 are needed."]]),
         when("idle pages would be enough for one that was turned off", |m| {
             m.on_huge_pages(144 * MB, 16 * MB);
             m.more(140);
             m.other(280 * MB, 4096, OFF);
         })
-        .says("pool_size", OK, "few_idle_pages", "140 huge pages of 2 MB (280 MB) are idle; 72 are needed.", &[])
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 212 huge pages of 2 MB; 72 are needed.", &[])
-        .runbook(&[]),
+        .see("pool_size", expect![["ok few_idle_pages: 140 huge pages of 2 MB (280 MB) are idle; 72 are needed."]])
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 212 huge pages of 2 MB; 72 are needed."]])
+        .see("runbook", expect![[""]]),
         when("pages are ready for one that requests them", |m| {
             m.more(2048);
             m.other(4 * GB, 4096, TRY);
         })
-        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 2585 huge pages of 2 MB; needed: 2585 = 537 for this server + 2048 for the server on port 5433 (huge_pages = try).", &[]),
+        .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 2585 huge pages of 2 MB; needed: 2585 = 537 for this server + 2048 for the server on port 5433 (huge_pages = try)."]]),
         when("nr_overcommit_hugepages would allow pages for both", |m| {
             m.other(143 * MB, 4096, TRY);
             m.pool(0).overcommit = 72;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            sysctl -w vm.nr_hugepages=609
+            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]]),
         when("the pool is enough for both", |m| {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)."]]),
         when("another program holds 500 pages", |m| {
             m.other(143 * MB, 4096, TRY);
             m.pool(0).total = 1037;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=1109", "# needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try)"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            sysctl -w vm.nr_hugepages=1109
+            # needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try)"#]]),
         when("one is larger than the host", |m| {
             m.other(70 * GB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 36377 = 537 for this server + 35840 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"])
-        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 36377 = 537 for this server + 35840 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"#]])
+        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]]),
         when("this server was turned off", |m| {
             m.fall_back(100);
             m.off();
             m.other(143 * MB, 4096, TRY);
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 100 huge pages of 2 MB; needed: 72 for the server on port 5433 (huge_pages = try).", &[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 100 huge pages of 2 MB; needed: 72 for the server on port 5433 (huge_pages = try)."]]),
         when("one has pages of another size", |m| {
             m.other(9 * GB, GB, TRY);
             *m.pool(1) = Pool {
@@ -168,35 +215,38 @@ fn other_servers() {
                 ..m.pool(1).clone()
             };
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed."]]),
         when("servers in other containers are not visible", |m| {
             m.facts.visibility = Visibility::Namespace
         })
-        .says("other_servers", OK, "alone", "No other PostgreSQL server runs among the visible processes.", &[]),
+        .see("other_servers", expect![["ok alone: No other PostgreSQL server runs among the visible processes."]]),
         when("processes of other users are hidden", |m| {
             m.facts.visibility = Visibility::Hidden
         })
-        .says("other_servers", UNKNOWN, "unknown", "Cannot judge other_servers: processes of other users are not visible.", &[]),
+        .see("other_servers", expect![["unknown unknown: Cannot judge other_servers: processes of other users are not visible."]]),
         when("the pool is enough, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
             m.facts.visibility = Visibility::Hidden;
         })
-        .says("other_servers", UNKNOWN, "unknown", "Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more servers: processes of other users are not visible.", &[]),
+        .see("other_servers", expect![["unknown unknown: Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more servers: processes of other users are not visible."]]),
         when("the pool is short, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
             m.facts.visibility = Visibility::Hidden;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs among the visible processes. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs among the visible processes. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            sysctl -w vm.nr_hugepages=609
+            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]]),
         when("the memory of two cannot be read", |m| {
             m.other(MB, 4096, TRY).segment = None;
             m.other(MB, 4096, TRY).segment = None;
         })
-        .says("other_servers", UNKNOWN, "unknown", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; 537 are needed. There could be more servers: the memory of 2 other servers cannot be read.", &[]),
+        .see("other_servers", expect![["unknown unknown: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; 537 are needed. There could be more servers: the memory of 2 other servers cannot be read."]]),
         when("one uses System V shared memory", |m| {
             m.other(143 * MB, 4096, TRY).shared_memory_type = Some(SharedMemoryType::Sysv);
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[]),
+        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed."]]),
         when(
             "three servers are on small pages, and there is no pool",
             |m| {
@@ -205,9 +255,19 @@ fn other_servers() {
                 m.other(143 * MB, 4096, TRY);
             },
         )
-        .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try). The last server to start would get no huge pages.", &["# as huge_pages"])
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=681", "# needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
-        .runbook(&["sysctl -w vm.nr_hugepages=681", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: 2 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try). The last server to start would get no huge pages.
+            # as huge_pages"#]])
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=681
+            # needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=681
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "six servers are on small pages, and there is no pool",
             |m| {
@@ -217,18 +277,38 @@ fn other_servers() {
                 }
             },
         )
-        .says("other_servers", WARNING, "pool_short_for_all", "5 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others. The last server to start would get no huge pages.", &["# as huge_pages"])
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=897", "# needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: 5 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others. The last server to start would get no huge pages.
+            # as huge_pages"#]])
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=897
+            # needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM holds the own pool only without the own segment", |m| {
             m.on_small_pages(40 * GB, 0);
             m.other(144 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20552/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20552", "# needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)", "# if the pool has fewer than 20552 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20552/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=20552
+            # needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)
+            # if the pool has fewer than 20552 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
         when("the port of one is unknown", |m| {
             m.other(143 * MB, 4096, TRY).port = None;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try)"]),
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last server to start would get no huge pages.
+            sysctl -w vm.nr_hugepages=609
+            # needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try)"#]]),
         when("two of three servers that could use idle pages ask for them", |m| {
             m.ram(88 * GB);
             m.more(16_000);
@@ -236,23 +316,40 @@ fn other_servers() {
             m.other(31 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
             m.other(40 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
         })
-        .says("pool_size", UNKNOWN, "unknown", "16000 huge pages of 2 MB (31 GB) are idle; 537 are needed. They could be meant for the server on port 5434.", &[]),
+        .see("pool_size", expect![["unknown unknown: 16000 huge pages of 2 MB (31 GB) are idle; 537 are needed. They could be meant for the server on port 5434."]]),
         when("the next boot is unknown, one asks, and one is not readable", |m| {
             m.fall_back(537);
             m.state.next_boot = Err(denied("/proc/cmdline"));
             m.other(8 * GB, 4096, TRY);
             m.other(MB, 4096, RequestedPages::Unknown(None)).segment = None;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"])
-        .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"])
-        .runbook(&["# restart PostgreSQL (ends all sessions)", "# allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)", "# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            # restart PostgreSQL (ends all sessions)
+            # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]])
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]])
+        .see("runbook", expect![[r#"
+            # restart PostgreSQL (ends all sessions)
+            # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]]),
         when("the pool is enough for this server, one asks, and one is not readable", |m| {
             m.fall_back(537);
             m.other(8 * GB, 4096, TRY);
             m.other(MB, 4096, RequestedPages::Unknown(None)).segment = None;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"])
-        .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"])
-        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]])
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]]),
     ]);
 }

@@ -1,4 +1,5 @@
 //! Strict overcommit, and pools that lower its limit.
+use expect_test::expect;
 
 use crate::{scene::*, table::*};
 
@@ -23,37 +24,55 @@ fn tiny(m: &mut Scene, ratio: &str) {
 #[test]
 fn overcommit() {
     test(vec![
-        when("overcommit is not strict", |_| {}).says("overcommit", OK, "not_strict", "No strict overcommit (vm.overcommit_memory = 0): the pools do not lower a commit limit.", &[]),
-        when("little is committed", |m| m.strict(4 * GB)).says("overcommit", OK, "within_commit_limit", "Strict overcommit: 4 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &[]),
+        when("overcommit is not strict", |_| {}).see("overcommit", expect![["ok not_strict: No strict overcommit (vm.overcommit_memory = 0): the pools do not lower a commit limit."]]),
+        when("little is committed", |m| m.strict(4 * GB)).see("overcommit", expect![["ok within_commit_limit: Strict overcommit: 4 GB of 39 GB is committed. The pools lower the limit by 537 MB."]]),
         when("nearly everything is committed", |m| m.strict(38 * GB))
-            .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["# set vm.overcommit_ratio to 55, add 2813 MB of swap, or lower committed memory by as much"])
-            .runbook(&["# set vm.overcommit_ratio to 55, add 2813 MB of swap, or lower committed memory by as much"]),
+            .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.
+            # set vm.overcommit_ratio to 55, add 2813 MB of swap, or lower committed memory by as much"#]])
+            .see("runbook", expect![["# set vm.overcommit_ratio to 55, add 2813 MB of swap, or lower committed memory by as much"]]),
         when("the limit is in kilobytes", |m| {
             m.strict(38 * GB);
             m.file(KBYTES, "33554432\n");
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 40 GB is committed.", &["# add 2276 MB of swap, raise vm.overcommit_kbytes by as much, or lower committed memory by as much"]),
+        .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 38 GB of 40 GB is committed.
+            # add 2276 MB of swap, raise vm.overcommit_kbytes by as much, or lower committed memory by as much"#]]),
         when("more is committed than RAM and swap hold", |m| {
             m.strict(70 * GB);
             m.file(RATIO, "100\n");
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 70 GB of 71 GB is committed. The pools lower the limit by 1074 MB.", &["# add 6991 MB of swap, or lower committed memory by as much"]),
+        .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 70 GB of 71 GB is committed. The pools lower the limit by 1074 MB.
+            # add 6991 MB of swap, or lower committed memory by as much"#]]),
         when("the ratio is 50, and 100 would not be enough", |m| {
             tiny(m, "50\n")
         })
-        .status(CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages, the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["# add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages, the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# as huge_pages"])
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 475 MB is committed.", &["# add 840 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
-        .how_to_set(2, &["# add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
+        .see("status", expect![[r#"
+            critical would_not_start: A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages, the segment takes 143 MB; CommitLimit leaves 0 bytes.
+            # add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.
+            # add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"#]])
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages, the segment takes 143 MB; CommitLimit leaves 0 bytes.
+            # as huge_pages"#]])
+        .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 1183 MB of 475 MB is committed.
+            # add 840 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"#]])
+        .see("how_to_set_2", expect![["# add 753 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]]),
         when("the ratio is 80, and 100 would not be enough", |m| {
             tiny(m, "80\n")
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 759 MB is committed.", &["# add 555 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 80, and 100 would not be enough"]),
+        .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 1183 MB of 759 MB is committed.
+            # add 555 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 80, and 100 would not be enough"#]]),
         when("the ratio is 100, and it is not enough", |m| {
             tiny(m, "100\n")
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 949 MB is committed.", &["# add 365 MB of swap, or lower committed memory by as much"]),
+        .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 1183 MB of 949 MB is committed.
+            # add 365 MB of swap, or lower committed memory by as much"#]]),
         when(
             "the pool lowers the limit, and a higher ratio makes up for it",
             |m| {
@@ -61,36 +80,62 @@ fn overcommit() {
                 m.strict(30 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12288 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12288", "# if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 12288 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12288", "# if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 12288 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=12288
+            # if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
+        .see("restart", expect![[r#"
+            warning would_not_get: A restart would not get huge pages. Needs 12288 huge pages of 2 MB; 0 are available.
+            # as huge_pages"#]])
+        .see("how_to_set_2", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=12288
+            # if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
         when("only the pages of another server would exceed the limit with any ratio", |m| {
             m.fall_back(537);
             m.file(RATIO, "95\n");
             m.other(8 * GB, 4096, TRY);
             m.strict(59 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"])
-        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)
+            # add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"#]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)
+            # add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"#]]),
         when("the limit refuses a fallback", |m| {
             m.on_huge_pages(50 * GB, GB);
             m.lowered(100);
             m.strict(3 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 25600 huge pages of 2 MB; 100 are available. On small pages, the segment takes 50 GB; CommitLimit leaves 12 GB.", &["sysctl -w vm.nr_hugepages=25600"]),
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail. Needs 25600 huge pages of 2 MB; 100 are available. On small pages, the segment takes 50 GB; CommitLimit leaves 12 GB.
+            sysctl -w vm.nr_hugepages=25600"#]]),
         when("the reserve of root is not for the server", |m| {
             m.on_huge_pages(50 * GB, GB);
             m.lowered(100);
             m.file("proc/sys/vm/admin_reserve_kbytes", "2097152\n");
             m.strict(3 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 25600 huge pages of 2 MB; 100 are available. On small pages, the segment takes 50 GB; CommitLimit leaves 10240 MB.", &["sysctl -w vm.nr_hugepages=25600"]),
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail. Needs 25600 huge pages of 2 MB; 100 are available. On small pages, the segment takes 50 GB; CommitLimit leaves 10240 MB.
+            sysctl -w vm.nr_hugepages=25600"#]]),
         when("a quarter of RAM is in pools, and the ratio is 80", |m| {
             m.on_huge_pages(16 * GB, GB);
             m.strict(20 * GB);
             m.file(RATIO, "80\n");
         })
-        .says("overcommit", OK, "within_commit_limit", "Strict overcommit: 20 GB of 46 GB is committed. The pools lower the limit by 13 GB.", &[]),
+        .see("overcommit", expect![["ok within_commit_limit: Strict overcommit: 20 GB of 46 GB is committed. The pools lower the limit by 13 GB."]]),
     ]);
 }
 
@@ -102,32 +147,44 @@ fn limit_of_the_next_boot() {
             m.strict(31 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# add 14792 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.
+            # add 14792 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"#]]),
         when("the ratio has to be higher before the pool grows", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
             m.strict(20 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.", &["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
-        .runbook(&["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages", "# set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"]),
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+        .see("runbook", expect![[r#"
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.
+            # set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"#]]),
         when("the pool of now has the pages, and the ratio is that of now", |m| {
             m.on_huge_pages(40 * GB, 5 * GB);
             m.file("etc/sysctl.d/hugepages.conf", None);
             m.strict(22 * GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 20480 are needed.
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
         when("a file sets more pages than are needed", |m| {
             m.on_huge_pages(GB, GB);
             m.strict(30 * GB);
             m.asked(20_000);
         })
-        .says("reboot", WARNING, "too_many_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 20000 huge pages of 2 MB at boot, which would leave a CommitLimit of 20 GB; programs need 30 GB.", &["# lower the pools of the next boot by at least 26347 MB (/etc/sysctl.d/hugepages.conf:1 sets 20000 huge pages of 2 MB)"]),
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 20000 huge pages of 2 MB at boot, which would leave a CommitLimit of 20 GB; programs need 30 GB.
+            # lower the pools of the next boot by at least 26347 MB (/etc/sysctl.d/hugepages.conf:1 sets 20000 huge pages of 2 MB)"#]]),
         when("this boot has the same pool and ratio", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
             m.strict(30 * GB);
         })
-        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot.", &[]),
+        .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot."]]),
     ]);
 }
 
@@ -138,22 +195,32 @@ fn unknown_limit() {
             m.on_small_pages(20 * GB, 0);
             m.file("proc/sys/vm/overcommit_memory", None);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 10240 huge pages of 2 MB, if it has the memory: vm.overcommit_memory cannot be read"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# as huge_pages"])
-        .says("overcommit", UNKNOWN, "unknown", "Cannot judge overcommit: vm.overcommit_memory cannot be read.", &[]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.
+            # on the host, allocate 10240 huge pages of 2 MB, if it has the memory: vm.overcommit_memory cannot be read"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.
+            # as huge_pages"#]])
+        .see("overcommit", expect![["unknown unknown: Cannot judge overcommit: vm.overcommit_memory cannot be read."]]),
         when("the mode cannot be read, and a smaller pool is enough", |m| {
             m.on_huge_pages(4 * GB, GB);
             m.more(2000);
             m.file("proc/sys/vm/overcommit_memory", None);
         })
-        .says("pool_size", WARNING, "unused_pages", "2000 huge pages of 2 MB (4000 MB) are idle; 2048 are needed.", &["sysctl -w vm.nr_hugepages=2048"]),
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 2000 huge pages of 2 MB (4000 MB) are idle; 2048 are needed.
+            sysctl -w vm.nr_hugepages=2048"#]]),
         when("the kernel does not report the limit", |m| {
             m.on_small_pages(20 * GB, 0);
             m.strict(38 * GB);
             let usage = m.state.usage.as_mut().expect("meminfo");
             usage.swap_total = None;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 10240 huge pages of 2 MB, if it has the memory: /proc/meminfo has no CommitLimit"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.
+            # on the host, allocate 10240 huge pages of 2 MB, if it has the memory: /proc/meminfo has no CommitLimit"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.
+            # as huge_pages"#]]),
     ]);
 }

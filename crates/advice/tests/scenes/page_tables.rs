@@ -2,6 +2,8 @@
 
 use host::server::state::ProcessFigures;
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 /// 138 GiB on small pages, 80 connections, 24 GB of page tables, as published.
@@ -13,25 +15,45 @@ fn published(m: &mut Scene) {
 #[test]
 fn page_tables() {
     test(vec![
-        when("there are few connections", |_| {}).says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[]),
+        when("there are few connections", |_| {}).see("page_tables", expect![["ok small_page_tables: Page tables of 21 processes take 6300 kB."]]),
         when("80 backends have faulted in all of 138 GB", |m| {
             published(m);
             m.page_tables(MB / 2, 277 * MB);
         })
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 70656 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=70656", "# if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .see("page_tables", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 70656 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=70656
+            # if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
         when("a server that is turned off has large page tables", |m| {
             published(m);
             m.page_tables(MB / 2, 277 * MB);
             m.off();
         })
-        .status(WARNING, "large_page_tables", "Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET huge_pages = 'try';\"", "# stop here if psql failed", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=70656", "# if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .see("status", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.
+            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_pages = 'try';"
+            # stop here if psql failed
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=70656
+            # if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
         when("the postmaster has faulted in as much as its backends", |m| {
             m.ram(256 * GB);
             m.on_small_pages(70 * GB, 0);
             m.page_tables(150 * MB, 150 * MB);
         })
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 12 GB; on 2 MB pages they would take about 832 MB.", &["# as huge_pages"]),
+        .see("page_tables", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 12 GB; on 2 MB pages they would take about 832 MB.
+            # as huge_pages"#]]),
         when("backends have faulted in a part of the segment", |m| {
             m.ram(64 * GB);
             m.on_small_pages(9444 * MB, 0);
@@ -40,19 +62,21 @@ fn page_tables() {
             m.touched(800 * MB);
             m.state.processes[0].rss_shmem = Some(10 * MB);
         })
-        .says("page_tables", OK, "small_page_tables", "Page tables of 57 processes take 104 MB; on 2 MB pages they would take about 17 MB.", &[]),
+        .see("page_tables", expect![["ok small_page_tables: Page tables of 57 processes take 104 MB; on 2 MB pages they would take about 17 MB."]]),
         when("the server has just started", |m| {
             published(m);
             m.page_tables(MB / 2, MB);
             m.touched(100 * MB);
         })
-        .says("page_tables", OK, "small_page_tables", "Page tables of 81 processes take 81 MB; on 2 MB pages they would take about 65 MB.", &[]),
+        .see("page_tables", expect![["ok small_page_tables: Page tables of 81 processes take 81 MB; on 2 MB pages they would take about 65 MB."]]),
         when("page tables are large compared with the segment", |m| {
             m.fall_back(537);
             m.ram(256 * GB);
             m.page_tables(MB / 2, 3 * MB);
         })
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 241 MB; on 2 MB pages they would take about 73 MB.", &["# as huge_pages"]),
+        .see("page_tables", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 241 MB; on 2 MB pages they would take about 73 MB.
+            # as huge_pages"#]]),
         when(
             "page tables are large on huge pages, and RAM is small",
             |m| {
@@ -60,17 +84,19 @@ fn page_tables() {
                 m.page_tables(MB / 2, 3 * MB);
             },
         )
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 241 MB.", &["# lower max_connections, or use a connection pooler"]),
+        .see("page_tables", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 241 MB.
+            # lower max_connections, or use a connection pooler"#]]),
         when("page tables on huge pages are small compared with RAM", |m| {
             m.ram(256 * GB);
             m.page_tables(MB / 2, 3 * MB);
         })
-        .says("page_tables", OK, "small_page_tables", "Page tables of 81 processes take 241 MB.", &[]),
+        .see("page_tables", expect![["ok small_page_tables: Page tables of 81 processes take 241 MB."]]),
         when("the server is tiny", |m| {
             m.on_small_pages(16 * MB, 0);
             m.page_tables(MB / 2, 700 << 10);
         })
-        .says("page_tables", OK, "small_page_tables", "Page tables of 81 processes take 55 MB; on 2 MB pages they would take about 53 MB.", &[]),
+        .see("page_tables", expect![["ok small_page_tables: Page tables of 81 processes take 55 MB; on 2 MB pages they would take about 53 MB."]]),
         when(
             "no saving is expected, because private memory has the page tables",
             |m| {
@@ -80,13 +106,15 @@ fn page_tables() {
                 m.page_tables(12 * MB, 12 * MB);
             },
         )
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 972 MB; on 2 MB pages they would take about 949 MB.", &["# lower max_connections, or use a connection pooler"]),
+        .see("page_tables", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 972 MB; on 2 MB pages they would take about 949 MB.
+            # lower max_connections, or use a connection pooler"#]]),
         when("the kernel reports no page tables", |m| {
             for process in &mut m.state.processes {
                 process.page_tables = None;
             }
         })
-        .says("page_tables", UNKNOWN, "unknown", "Cannot judge page_tables: the kernel reports page tables for no process.", &[]),
+        .see("page_tables", expect![["unknown unknown: Cannot judge page_tables: the kernel reports page tables for no process."]]),
     ]);
 }
 
@@ -106,11 +134,13 @@ fn swap() {
         m.state.usage.as_mut().expect("meminfo").swap_free = Some(8 * GB - of_host);
     }
     test(vec![
-        when("nothing is swapped out", |_| {}).says("swap", OK, "not_swapped_out", "0 bytes of this server's private memory is swapped out.", &[]),
+        when("nothing is swapped out", |_| {}).see("swap", expect![["ok not_swapped_out: 0 bytes of this server's private memory is swapped out."]]),
         when("much private memory is swapped out", |m| swapped(m, 20 * MB, 300 * MB))
-            .says("swap", WARNING, "swapped_out", "180 MB of this server's private memory is swapped out.", &["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"])
-            .runbook(&["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"]),
-        when("little is swapped out", |m| swapped(m, MB, 300 * MB)).says("swap", OK, "not_swapped_out", "9 MB of this server's private memory is swapped out.", &[]),
+            .see("swap", expect![[r#"
+                warning swapped_out: 180 MB of this server's private memory is swapped out.
+                # find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"#]])
+            .see("runbook", expect![["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"]]),
+        when("little is swapped out", |m| swapped(m, MB, 300 * MB)).see("swap", expect![["ok not_swapped_out: 9 MB of this server's private memory is swapped out."]]),
         when(
             "backends inherit the swapped pages of the postmaster",
             |m| {
@@ -118,19 +148,19 @@ fn swap() {
                 m.state.processes[0].swap = Some(20 * MB);
             },
         )
-        .says("swap", OK, "not_swapped_out", "20 MB of this server's private memory is swapped out.", &[]),
+        .see("swap", expect![["ok not_swapped_out: 20 MB of this server's private memory is swapped out."]]),
         when(
             "the host has swapped out less than the processes report",
             |m| {
                 swapped(m, 20 * MB, 30 * MB);
             },
         )
-        .says("swap", OK, "not_swapped_out", "30 MB of this server's private memory is swapped out.", &[]),
+        .see("swap", expect![["ok not_swapped_out: 30 MB of this server's private memory is swapped out."]]),
         when("the kernel reports no swap", |m| {
             m.state.processes[0].swap = None;
             m.state.processes.truncate(1);
         })
-        .says("swap", UNKNOWN, "unknown", "Cannot judge swap: the kernel reports it for no process.", &[]),
+        .see("swap", expect![["unknown unknown: Cannot judge swap: the kernel reports it for no process."]]),
     ]);
 }
 
@@ -146,39 +176,17 @@ fn major_faults() {
         );
     }
     test(vec![
-        when("there are none", |_| {}).says(
-            "major_faults",
-            OK,
-            "few_major_faults",
-            "The current processes have had 0 major faults in 86400 s.",
-            &[],
-        ),
-        when("there are many", |m| each(m, 100_000)).says(
-            "major_faults",
-            WARNING,
-            "many_major_faults",
-            "The current processes have had 1000000 major faults in 86400 s.",
-            &["# look at the rate now (SELECT * FROM hugeinfo_fault_rates()), then free memory"],
-        ),
-        when("there are few", |m| each(m, 11)).says(
-            "major_faults",
-            OK,
-            "few_major_faults",
-            "The current processes have had 110 major faults in 86400 s.",
-            &[],
-        ),
+        when("there are none", |_| {}).see("major_faults", expect![["ok few_major_faults: The current processes have had 0 major faults in 86400 s."]]),
+        when("there are many", |m| each(m, 100_000)).see("major_faults", expect![[r#"
+            warning many_major_faults: The current processes have had 1000000 major faults in 86400 s.
+            # look at the rate now (SELECT * FROM hugeinfo_fault_rates()), then free memory"#]]),
+        when("there are few", |m| each(m, 11)).see("major_faults", expect![["ok few_major_faults: The current processes have had 110 major faults in 86400 s."]]),
         when("the server has just started", |m| {
             each(m, 100_000);
             for process in &mut m.state.processes {
                 process.age_seconds = Some(10);
             }
         })
-        .says(
-            "major_faults",
-            OK,
-            "few_major_faults",
-            "The current processes have had 1000000 major faults in 10 s.",
-            &[],
-        ),
+        .see("major_faults", expect![["ok few_major_faults: The current processes have had 1000000 major faults in 10 s."]]),
     ]);
 }

@@ -7,16 +7,18 @@ use host::{
     units::Pages,
 };
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 #[test]
 fn on_huge_pages() {
     test(vec![
         when("all is healthy", |_| {})
-            .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[])
-            .says("huge_pages", OK, "on_huge_pages", "On 537 huge pages of 2 MB.", &[])
-            .says("restart", OK, "fits", "A restart would get them again.", &[])
-            .runbook(&[]),
+            .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]])
+            .see("huge_pages", expect![["ok on_huge_pages: On 537 huge pages of 2 MB."]])
+            .see("restart", expect![["ok fits: A restart would get them again."]])
+            .see("runbook", expect![[""]]),
         when("terabytes are on 1 GB pages", |m| {
             m.ram(4 << 40);
             m.state.server.huge_page_size_bytes = Some(GB);
@@ -30,11 +32,15 @@ fn on_huge_pages() {
             };
             m.pool(1).total = 3072;
         })
-        .says("huge_pages", OK, "on_huge_pages", "On 3072 huge pages of 1 GB.", &[]),
+        .see("huge_pages", expect![["ok on_huge_pages: On 3072 huge pages of 1 GB."]]),
         when("a pool was lowered under the server", |m| m.lowered(100))
-            .status(WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.", &["sysctl -w vm.nr_hugepages=537"])
-            .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.", &["sysctl -w vm.nr_hugepages=537"])
-            .runbook(&["sysctl -w vm.nr_hugepages=537"]),
+            .see("status", expect![[r#"
+                warning would_lose_at_restart: A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.
+                sysctl -w vm.nr_hugepages=537"#]])
+            .see("restart", expect![[r#"
+                warning would_lose_at_restart: A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.
+                sysctl -w vm.nr_hugepages=537"#]])
+            .see("runbook", expect![["sysctl -w vm.nr_hugepages=537"]]),
         when(
             "a pool was lowered under a server that requires huge pages",
             |m| {
@@ -42,17 +48,25 @@ fn on_huge_pages() {
                 m.state.server.huge_pages = HugePages::On;
             },
         )
-        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 100 are available.", &["sysctl -w vm.nr_hugepages=537"]),
+        .see("status", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 100 are available.
+            sysctl -w vm.nr_hugepages=537"#]]),
         when("huge_pages = off is pending", |m| {
             m.waits(|next| next.huge_pages = HugePages::Off)
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. The next start uses huge_pages = off.", &["# do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
-        .runbook(&["# do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
-        .says("pending_settings", WARNING, "would_lose_at_restart", "Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.", &["# as restart"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. The next start uses huge_pages = off.
+            # do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"#]])
+        .see("runbook", expect![["# do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"]])
+        .see("pending_settings", expect![[r#"
+            warning would_lose_at_restart: Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.
+            # as restart"#]]),
         when("shared_memory_type = sysv is pending", |m| {
             m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. The next start uses shared_memory_type = sysv, which cannot use huge pages.", &["ALTER SYSTEM SET shared_memory_type = 'mmap';"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. The next start uses shared_memory_type = sysv, which cannot use huge pages.
+            ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
         when("surplus pages can be allocated again", |m| {
             *m.pool(0) = Pool {
                 surplus: 537,
@@ -60,7 +74,9 @@ fn on_huge_pages() {
                 ..m.pool(0).clone()
             };
         })
-        .says("restart", WARNING, "only_a_start_shows", "Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).", &["sysctl -w vm.nr_hugepages=537"]),
+        .see("restart", expect![[r#"
+            warning only_a_start_shows: Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).
+            sysctl -w vm.nr_hugepages=537"#]]),
         when(
             "surplus pages of the server can only partly be allocated again",
             |m| {
@@ -71,7 +87,9 @@ fn on_huge_pages() {
                 };
             },
         )
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 500 are available.", &["sysctl -w vm.nr_hugepages=537"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 537 huge pages of 2 MB; 500 are available.
+            sysctl -w vm.nr_hugepages=537"#]]),
         when("others hold surplus pages", |m| {
             *m.pool(0) = Pool {
                 total: 637,
@@ -79,11 +97,15 @@ fn on_huge_pages() {
                 ..m.pool(0).clone()
             };
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=637", "# needed: 637 = 537 for this server + 100 for other programs", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf"]),
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=637
+            # needed: 637 = 537 for this server + 100 for other programs
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf"#]]),
         when("huge_page_size is between two powers of two", |m| {
             m.state.server.huge_page_size_bytes = Some(1536 << 10);
         })
-        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
+        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]]),
         when(
             "default shared_buffers are on huge pages with 200 idle sessions",
             |m| {
@@ -91,8 +113,8 @@ fn on_huge_pages() {
                 m.page_tables(MB, MB);
             },
         )
-        .says("page_tables", OK, "small_page_tables", "Page tables of 81 processes take 81 MB.", &[])
-        .status(OK, "on_huge_pages", "On 72 huge pages of 2 MB. A restart would get them again.", &[]),
+        .see("page_tables", expect![["ok small_page_tables: Page tables of 81 processes take 81 MB."]])
+        .see("status", expect![["ok on_huge_pages: On 72 huge pages of 2 MB. A restart would get them again."]]),
     ]);
 }
 
@@ -103,67 +125,127 @@ fn on_small_pages() {
             "huge_pages = try fell back, because the pool is empty",
             |m| m.fall_back(0),
         )
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
-        .says("pool_growth", OK, "can_grow", "The pool has to grow by 537 huge pages of 2 MB; free memory has blocks for 2009.", &[])
-        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .how_to_set(2, &["sysctl -w vm.nr_hugepages=537"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("restart", expect![[r#"
+            warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
+            # as huge_pages"#]])
+        .see("reboot", expect![[r#"
+            warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.
+            # as huge_pages"#]])
+        .see("pool_filled", expect![[r#"
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            # as huge_pages"#]])
+        .see("pool_growth", expect![["ok can_grow: The pool has to grow by 537 huge pages of 2 MB; free memory has blocks for 2009."]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("how_to_set_2", expect![["sysctl -w vm.nr_hugepages=537"]]),
         when("the pool is short", |m| m.fall_back(500))
-            .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-            .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 500 are available.", &["# as huge_pages"]),
-        when("one page is missing", |m| m.fall_back(536)).says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 536 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+            .see("huge_pages", expect![[r#"
+                warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
+                sysctl -w vm.nr_hugepages=537
+                # restart PostgreSQL (ends all sessions)"#]])
+            .see("restart", expect![[r#"
+                warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 500 are available.
+                # as huge_pages"#]]),
+        when("one page is missing", |m| m.fall_back(536)).see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 536 are available.
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("other programs have reserved a part of the pool", |m| {
             m.fall_back(600);
             m.pool(0).reserved = 100;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["sysctl -w vm.nr_hugepages=637", "# needed: 637 = 537 for this server + 100 for other programs", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
+            sysctl -w vm.nr_hugepages=637
+            # needed: 637 = 537 for this server + 100 for other programs
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the cause no longer exists", |m| m.fall_back(537))
-            .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
-            .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
-            .says("restart", OK, "fits", "A restart would get huge pages.", &[]),
+            .see("status", expect![[r#"
+                warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+                # restart PostgreSQL (ends all sessions)"#]])
+            .see("huge_pages", expect![[r#"
+                warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+                # restart PostgreSQL (ends all sessions)"#]])
+            .see("restart", expect![["ok fits: A restart would get huge pages."]]),
         when("pages of another size are idle", |m| {
             m.fall_back(0);
             m.pool(1).total = 2;
             m.pool(1).free = 2;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the kernel does not have the size that is set", |m| {
             m.fall_back(600);
             m.state.server.huge_page_size_bytes = Some(16 * MB);
         })
-        .says("huge_pages", WARNING, "no_such_size", "On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["ALTER SYSTEM SET huge_page_size = 0;", "-- restart PostgreSQL (ends all sessions)"])
-        .says("huge_page_size", WARNING, "no_such_size", "huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+            ALTER SYSTEM SET huge_page_size = 0;
+            -- restart PostgreSQL (ends all sessions)"#]])
+        .see("huge_page_size", expect![[r#"
+            warning no_such_size: huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+            # as huge_pages"#]]),
         when("huge_page_size is rounded up to pages of the kernel", |m| {
             m.fall_back(512);
             m.state.server.huge_page_size_bytes = Some(1536 << 10);
             m.needs(1024 * MB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 513 huge pages of 2 MB; 512 are available.", &["sysctl -w vm.nr_hugepages=513", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 513 huge pages of 2 MB; 512 are available.
+            sysctl -w vm.nr_hugepages=513
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("shared_memory_type = sysv", |m| {
             m.fall_back(0);
             m.state.server.shared_memory_type = SharedMemoryType::Sysv;
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .status(WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            # stop here if psql failed
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("status", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            # stop here if psql failed
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("huge_pages = off", |m| {
             m.fall_back(537);
             m.off();
         })
-        .status(OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[])
-        .says("huge_pages", OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[])
-        .says("pool_size", OK, "idle_by_configuration", "537 huge pages of 2 MB (1074 MB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; none is needed.", &[])
-        .says("reboot", OK, "does_not_ask", "This server does not ask for huge pages.", &[])
-        .runbook(&[]),
+        .see("status", expect![["ok turned_off: On 4 kB pages: huge_pages = off."]])
+        .see("huge_pages", expect![["ok turned_off: On 4 kB pages: huge_pages = off."]])
+        .see("pool_size", expect![["ok idle_by_configuration: 537 huge pages of 2 MB (1074 MB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; none is needed."]])
+        .see("reboot", expect![["ok does_not_ask: This server does not ask for huge pages."]])
+        .see("runbook", expect![[""]]),
         when("huge_pages = off, and page tables are large", |m| {
             m.on_small_pages(20 * GB, 0);
             m.off();
             m.page_tables(MB, 40 * MB);
         })
-        .says("huge_pages", OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[])
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 3201 MB; on 2 MB pages they would take about 6402 kB.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET huge_pages = 'try';\"", "# stop here if psql failed", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=10240", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![["ok turned_off: On 4 kB pages: huge_pages = off."]])
+        .see("page_tables", expect![[r#"
+            warning large_page_tables: Page tables of 81 processes take 3201 MB; on 2 MB pages they would take about 6402 kB.
+            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_pages = 'try';"
+            # stop here if psql failed
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=10240
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "huge_pages = try is pending for a server that was turned off",
             |m| {
@@ -172,8 +254,10 @@ fn on_small_pages() {
                 m.waits(|next| next.huge_pages = HugePages::Try);
             },
         )
-        .says("huge_pages", WARNING, "started_off", "On 4 kB pages: the server was started with huge_pages = off. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
-        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
+        .see("huge_pages", expect![[r#"
+            warning started_off: On 4 kB pages: the server was started with huge_pages = off. A restart would get huge pages.
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         when("the kernel has no huge pages", |m| {
             m.fall_back(0);
             m.state.pools = Err(missing("/sys/kernel/mm/hugepages"));
@@ -182,21 +266,29 @@ fn on_small_pages() {
                 default_huge_page_bytes: None,
             });
         })
-        .status(OK, "no_huge_pages", "On 4 kB pages. This kernel or processor has no huge pages.", &[])
-        .runbook(&[]),
+        .see("status", expect![["ok no_huge_pages: On 4 kB pages. This kernel or processor has no huge pages."]])
+        .see("runbook", expect![[""]]),
         when("the pools cannot be read", |m| {
             m.fall_back(0);
             m.state.pools = Err(denied("/sys/kernel/mm/hugepages"));
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. /sys/kernel/mm/hugepages cannot be read (permission denied).", &["# find out why some facts are unknown (hugeinfo_sources): /sys/kernel/mm/hugepages cannot be read (permission denied)"])
-        .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /sys/kernel/mm/hugepages cannot be read (permission denied).", &[]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. /sys/kernel/mm/hugepages cannot be read (permission denied).
+            # find out why some facts are unknown (hugeinfo_sources): /sys/kernel/mm/hugepages cannot be read (permission denied)"#]])
+        .see("restart", expect![["unknown unknown: Cannot judge restart: /sys/kernel/mm/hugepages cannot be read (permission denied)."]]),
         when("the files keep the server from starting", |m| {
             m.fall_back(537);
             m.state.files = Files::Refused("syntax error".to_owned());
         })
-        .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
-        .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# as huge_pages"]),
+        .see("status", expect![[r#"
+            critical would_not_start: The next start would fail because of the configuration files: syntax error.
+            # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]])
+        .see("pending_settings", expect![[r#"
+            critical would_not_start: The next start would fail because of the configuration files: syntax error.
+            # as huge_pages"#]]),
         when(
             "the kernel has to allocate the pages during the start",
             |m| {
@@ -204,8 +296,13 @@ fn on_small_pages() {
                 m.pool(0).overcommit = 600;
             },
         )
-        .says("restart", WARNING, "only_a_start_shows", "Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("restart", expect![[r#"
+            warning only_a_start_shows: Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the pool was made only by nr_overcommit_hugepages", |m| {
             *m.pool(0) = Pool {
                 surplus: 537,
@@ -215,9 +312,17 @@ fn on_small_pages() {
             m.asked(0);
             m.state.server.huge_pages = HugePages::On;
         })
-        .status(WARNING, "only_a_start_shows", "Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).", &["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"])
-        .says("restart", WARNING, "only_a_start_shows", "Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).", &["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at boot; 537 are needed.", &["# as restart"]),
+        .see("status", expect![[r#"
+            warning only_a_start_shows: Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).
+            sysctl -w vm.nr_hugepages=537
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("restart", expect![[r#"
+            warning only_a_start_shows: Only a start shows whether the server gets huge pages. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).
+            sysctl -w vm.nr_hugepages=537
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at boot; 537 are needed.
+            # as restart"#]]),
     ]);
 }
 
@@ -227,34 +332,34 @@ fn unknown_facts() {
         when("the segment cannot be read", |m| {
             m.state.segment = Err(denied("/proc/4711/maps"))
         })
-        .status(UNKNOWN, "unknown", "Cannot judge huge_pages: /proc/4711/maps cannot be read (permission denied).", &[])
-        .says("pool_size", UNKNOWN, "unknown", "Cannot judge pool_size: /proc/4711/maps cannot be read (permission denied).", &[]),
+        .see("status", expect![["unknown unknown: Cannot judge huge_pages: /proc/4711/maps cannot be read (permission denied)."]])
+        .see("pool_size", expect![["unknown unknown: Cannot judge pool_size: /proc/4711/maps cannot be read (permission denied)."]]),
         when("the page size of the segment is unknown", |m| {
             m.state.segment.as_mut().expect("a segment").page_bytes = None;
         })
-        .status(UNKNOWN, "unknown", "Cannot judge huge_pages: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment.", &[])
-        .says("huge_pages", UNKNOWN, "unknown", "Cannot judge huge_pages: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment.", &[]),
+        .see("status", expect![["unknown unknown: Cannot judge huge_pages: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment."]])
+        .see("huge_pages", expect![["unknown unknown: Cannot judge huge_pages: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment."]]),
         when("the pools are missing", |m| {
             m.state.pools = Err(missing("/sys/kernel/mm/hugepages"))
         })
-        .status(UNKNOWN, "unknown", "Cannot judge restart: /sys/kernel/mm/hugepages is missing.", &[]),
+        .see("status", expect![["unknown unknown: Cannot judge restart: /sys/kernel/mm/hugepages is missing."]]),
         when("the cgroups cannot be read", |m| {
             m.state.hugetlb = Err(denied("/proc/4711/cgroup"));
         })
-        .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/4711/cgroup cannot be read (permission denied).", &[])
-        .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /proc/4711/cgroup cannot be read (permission denied).", &[]),
+        .see("status", expect![["unknown unknown: Cannot judge cgroup_fault_limit: /proc/4711/cgroup cannot be read (permission denied)."]])
+        .see("restart", expect![["unknown unknown: Cannot judge restart: /proc/4711/cgroup cannot be read (permission denied)."]]),
         when("/proc/meminfo is missing", |m| {
             m.state.meminfo = Err(missing("/proc/meminfo"))
         })
-        .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/meminfo is missing.", &[]),
+        .see("status", expect![["unknown unknown: Cannot judge cgroup_fault_limit: /proc/meminfo is missing."]]),
         when("everything is missing", |m| {
             m.state.segment = Err(missing("/proc/1/maps"));
             m.state.meminfo = Err(missing("/proc/meminfo"));
             m.state.pools = Err(missing("/sys/kernel/mm/hugepages"));
             m.state.hugetlb = Err(missing("/proc/1/cgroup"));
         })
-        .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/meminfo is missing.", &[])
-        .runbook(&[]),
+        .see("status", expect![["unknown unknown: Cannot judge cgroup_fault_limit: /proc/meminfo is missing."]])
+        .see("runbook", expect![[""]]),
     ]);
 }
 
@@ -271,24 +376,40 @@ fn growth() {
         when("the pool is enough, and memory is fragmented", |m| {
             fragmented(m)
         })
-        .says("pool_growth", OK, "need_not_grow", "The pool does not have to grow.", &[]),
+        .see("pool_growth", expect![["ok need_not_grow: The pool does not have to grow."]]),
         when("the pool is short, and memory is fragmented", |m| {
             m.fall_back(500);
             fragmented(m);
         })
-        .says("pool_growth", WARNING, "fragmented", "The pool has to grow by 37 huge pages of 2 MB; free memory has blocks for 7. The kernel has to compact memory and might allocate fewer pages.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("pool_growth", expect![[r#"
+            warning fragmented: The pool has to grow by 37 huge pages of 2 MB; free memory has blocks for 7. The kernel has to compact memory and might allocate fewer pages.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the pool is short, and memory has free blocks", |m| {
             m.fall_back(500)
         })
-        .says("pool_growth", OK, "can_grow", "The pool has to grow by 37 huge pages of 2 MB; free memory has blocks for 2009.", &[]),
+        .see("pool_growth", expect![["ok can_grow: The pool has to grow by 37 huge pages of 2 MB; free memory has blocks for 2009."]]),
         when("1 GB pages are missing", |m| {
             m.fall_back(0);
             m.state.server.huge_page_size_bytes = Some(GB);
         })
-        .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, which are larger than any free block. The kernel might not find memory for them before a reboot.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
-        .how_to_set(1024, &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
+        .see("pool_growth", expect![[r#"
+            warning too_large_for_blocks: The pool has to grow by 2 huge pages of 1 GB, which are larger than any free block. The kernel might not find memory for them before a reboot.
+            # as huge_pages"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # restart PostgreSQL (ends all sessions)
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+        .see("how_to_set_1024", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
         when("available memory is too small for 1 GB pages", |m| {
             m.ram(16 * GB);
             m.asked(0);
@@ -297,13 +418,13 @@ fn growth() {
             m.available = Some(3 * GB);
             m.touched(100 * MB);
         })
-        .how_to_set(1024, &["# free 2276 MB of memory, or lower shared_buffers to 1791MB: too little memory is available for the pool"]),
+        .see("how_to_set_1024", expect![["# free 2276 MB of memory, or lower shared_buffers to 1791MB: too little memory is available for the pool"]]),
         when("the server does not request huge pages", |m| {
             m.fall_back(0);
             fragmented(m);
             m.off();
         })
-        .says("pool_growth", OK, "does_not_ask", "This server does not ask for huge pages.", &[]),
+        .see("pool_growth", expect![["ok does_not_ask: This server does not ask for huge pages."]]),
     ]);
 }
 
@@ -334,8 +455,14 @@ fn other_page_sizes() {
                 m.state.server.huge_page_size_bytes = Some(2 * MB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
+            echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+            # restart PostgreSQL (ends all sessions)
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
         when(
             "a small segment is on a 1 GB page, and 512 pages of 2 MB are idle",
             |m| {
@@ -357,8 +484,10 @@ fn other_page_sizes() {
                 };
             },
         )
-        .says("pool_size", WARNING, "unused_pages", "512 huge pages of 2 MB (1 GB) are idle; none is needed.", &["echo 0 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"])
-        .says("huge_pages", OK, "on_huge_pages", "On 1 huge page of 1 GB.", &[]),
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 512 huge pages of 2 MB (1 GB) are idle; none is needed.
+            echo 0 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"#]])
+        .see("huge_pages", expect![["ok on_huge_pages: On 1 huge page of 1 GB."]]),
         when("12 pages of 1 GB were set up for a segment of 9 GB", |m| {
             m.state.server.huge_page_size_bytes = Some(GB);
             m.state.server.shared_memory_bytes = 9445 * MB;
@@ -367,8 +496,14 @@ fn other_page_sizes() {
             m.pool(1).total = 12;
             m.pool(1).free = 12;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"])
-        .says("pool_size", WARNING, "unused_pages", "2 huge pages of 1 GB (2 GB) are idle; 10 are needed.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # restart PostgreSQL (ends all sessions)
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 2 huge pages of 1 GB (2 GB) are idle; 10 are needed.
+            # as huge_pages"#]]),
         when(
             "a pod has 2 MB pages idle while the server uses 1 GB pages",
             |m| {
@@ -386,7 +521,10 @@ fn other_page_sizes() {
                 };
             },
         )
-        .says("pool_size", WARNING, "unused_pages", "1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.", &["sysctl -w vm.nr_hugepages=537", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"]),
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.
+            sysctl -w vm.nr_hugepages=537
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
         when("idle 1 GB pages can be split for the 2 MB pool", |m| {
             m.ram(128 * GB);
             m.on_small_pages(8 * GB, 0);
@@ -395,8 +533,15 @@ fn other_page_sizes() {
             m.pool(1).free = 16;
             m.pool(1).demote_bytes = Some(2 * MB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["echo 8 > /sys/kernel/mm/hugepages/hugepages-1048576kB/demote", "echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
-        .says("pool_size", WARNING, "unused_pages", "16 huge pages of 1 GB (16 GB) are idle; none is needed.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            echo 8 > /sys/kernel/mm/hugepages/hugepages-1048576kB/demote
+            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 16 huge pages of 1 GB (16 GB) are idle; none is needed.
+            # as huge_pages"#]]),
         when("1 GB pages that could be split are reserved on a node", |m| {
             m.ram(128 * GB);
             m.on_small_pages(8 * GB, 0);
@@ -407,7 +552,10 @@ fn other_page_sizes() {
             m.pool(1).demote_bytes = Some(2 * MB);
             m.nodes(&[(0, 64 * GB), (0, 64 * GB)]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): shrinking the pool could remove pages from the NUMA node that a process is bound to, and that process would crash"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): shrinking the pool could remove pages from the NUMA node that a process is bound to, and that process would crash"#]]),
         when(
             "the cause is a memory limit, and 1 GB pages are idle",
             |m| {
@@ -417,9 +565,15 @@ fn other_page_sizes() {
                 m.memory_limit(4 * GB, 3 * GB, 0).counts_hugetlb = true;
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"])
-        .says("pool_size", WARNING, "unused_pages", "20 huge pages of 1 GB (20 GB) are idle; none is needed.", &["echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 4 GB.", &["# as huge_pages"]),
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            # raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"#]])
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 20 huge pages of 1 GB (20 GB) are idle; none is needed.
+            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]])
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 4 GB.
+            # as huge_pages"#]]),
         when(
             "the server holds the 2 MB pool that 1 GB pages would need",
             |m| {
@@ -427,58 +581,64 @@ fn other_page_sizes() {
                 m.available = Some(4 * GB);
             },
         )
-        .how_to_set(1024, &["# add 56070 MB of memory: the pools would leave less than 10% of RAM"])
-        .how_to_set(2, &[]),
+        .see("how_to_set_1024", expect![["# add 56070 MB of memory: the pools would leave less than 10% of RAM"]])
+        .see("how_to_set_2", expect![[""]]),
     ]);
 }
 
 #[test]
 fn idle_pages() {
     test(vec![
-        when("few pages are idle", |m| m.more(63)).says("pool_size", OK, "few_idle_pages", "63 huge pages of 2 MB (126 MB) are idle; 537 are needed.", &[]),
+        when("few pages are idle", |m| m.more(63)).see("pool_size", expect![["ok few_idle_pages: 63 huge pages of 2 MB (126 MB) are idle; 537 are needed."]]),
         when("many pages are idle", |m| m.more(3000))
-            .status(WARNING, "unused_pages", "3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
-            .says("pool_size", WARNING, "unused_pages", "3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
-            .runbook(&["sysctl -w vm.nr_hugepages=537"]),
+            .see("status", expect![[r#"
+                warning unused_pages: 3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.
+                sysctl -w vm.nr_hugepages=537"#]])
+            .see("pool_size", expect![[r#"
+                warning unused_pages: 3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.
+                sysctl -w vm.nr_hugepages=537"#]])
+            .see("runbook", expect![["sysctl -w vm.nr_hugepages=537"]]),
         when("a boot file requests the idle pages", |m| {
             m.more(7655);
             m.asked(8192);
         })
-        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[])
-        .says("pool_size", OK, "idle_by_configuration", "7655 huge pages of 2 MB (15 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed.", &[])
-        .how_to_set(2, &[])
-        .runbook(&[]),
+        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]])
+        .see("pool_size", expect![["ok idle_by_configuration: 7655 huge pages of 2 MB (15 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed."]])
+        .see("how_to_set_2", expect![[""]])
+        .see("runbook", expect![[""]]),
         when("a boot file requests a part of the idle pages", |m| {
             m.more(7655);
             m.asked(600);
         })
-        .status(WARNING, "unused_pages", "7592 huge pages of 2 MB (15 GB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 600 at boot; 537 are needed.", &["sysctl -w vm.nr_hugepages=600"])
-        .how_to_set(2, &["sysctl -w vm.nr_hugepages=600"])
-        .runbook(&["sysctl -w vm.nr_hugepages=600"]),
+        .see("status", expect![[r#"
+            warning unused_pages: 7592 huge pages of 2 MB (15 GB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 600 at boot; 537 are needed.
+            sysctl -w vm.nr_hugepages=600"#]])
+        .see("how_to_set_2", expect![["sysctl -w vm.nr_hugepages=600"]])
+        .see("runbook", expect![["sysctl -w vm.nr_hugepages=600"]]),
         when("the kernel command line requests idle 1 GB pages", |m| {
             m.ram(512 * GB);
             m.file("proc/cmdline", "hugepagesz=1G hugepages=64");
             m.pool(1).total = 64;
             m.pool(1).free = 64;
         })
-        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[])
-        .says("pool_size", OK, "idle_by_configuration", "64 huge pages of 1 GB (64 GB) are not used now, but /proc/cmdline (hugepagesz=1G hugepages=64) asks for them at boot; none is needed.", &[])
-        .how_to_set(1024, &[]),
+        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]])
+        .see("pool_size", expect![["ok idle_by_configuration: 64 huge pages of 1 GB (64 GB) are not used now, but /proc/cmdline (hugepagesz=1G hugepages=64) asks for them at boot; none is needed."]])
+        .see("how_to_set_1024", expect![[""]]),
         when("idle pages could be for hidden servers", |m| {
             m.more(1000);
             m.facts.visibility = host::server::visibility::Visibility::Hidden;
         })
-        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: processes of other users are not visible.", &[]),
+        .see("pool_size", expect![["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: processes of other users are not visible."]]),
         when("idle pages could be for servers in other containers", |m| {
             m.more(1000);
             m.facts.visibility = host::server::visibility::Visibility::Namespace;
         })
-        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: servers in other containers are not visible from here.", &[]),
+        .see("pool_size", expect![["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: servers in other containers are not visible from here."]]),
         when("idle pages could be for settings that are refused", |m| {
             m.more(1000);
             m.state.files = Files::Refused("invalid value".to_owned());
         })
-        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Pending settings could need them (invalid value).", &[]),
+        .see("pool_size", expect![["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Pending settings could need them (invalid value)."]]),
         when(
             "hidden pending settings could need idle pages",
             |m| {
@@ -487,43 +647,48 @@ fn idle_pages() {
                 m.state.files = Files::Unknown("for superusers".to_owned());
             },
         )
-        .status(UNKNOWN, "unknown", "1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers). Settings are pending a restart, and the pages that they need are unknown.", &[])
-        .says("pool_size", UNKNOWN, "unknown", "1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers).", &[])
-        .how_to_set(2, &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (for superusers)"]),
+        .see("status", expect![["unknown unknown: 1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers). Settings are pending a restart, and the pages that they need are unknown."]])
+        .see("pool_size", expect![["unknown unknown: 1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers)."]])
+        .see("how_to_set_2", expect![["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (for superusers)"]]),
         when("1 GB pages are idle", |m| {
             m.pool(1).total = 8;
             m.pool(1).free = 6;
         })
-        .says("pool_size", WARNING, "unused_pages", "6 huge pages of 1 GB (6 GB) are idle; needed: 2 for other programs.", &["echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"]),
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 6 huge pages of 1 GB (6 GB) are idle; needed: 2 for other programs.
+            echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
         when("pending settings need fewer pages", |m| {
             m.more(1511);
             m.waits(|next| next.shared_memory_bytes = GB);
         })
-        .says("pool_size", OK, "idle_after_restart", "1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. 25 more will be idle after the next restart.", &[])
-        .runbook(&[]),
+        .see("pool_size", expect![["ok idle_after_restart: 1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. 25 more will be idle after the next restart."]])
+        .see("runbook", expect![[""]]),
         when("pending settings need a part of the idle pages", |m| {
             m.more(1511);
             m.waits(|next| next.shared_memory_bytes = 2 * GB);
         })
-        .says("pool_size", WARNING, "unused_pages", "1024 huge pages of 2 MB (2 GB) are idle; 1024 are needed.", &["sysctl -w vm.nr_hugepages=1024", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"]),
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 1024 huge pages of 2 MB (2 GB) are idle; 1024 are needed.
+            sysctl -w vm.nr_hugepages=1024
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"#]]),
         when("pending settings need the idle pages", |m| {
             m.more(1511);
             m.waits(|next| next.shared_memory_bytes = 3 * GB + 900 * MB);
         })
-        .says("pool_size", OK, "few_idle_pages", "62 huge pages of 2 MB (124 MB) are idle; 1986 are needed.", &[]),
-        when("surplus pages are in the pool", |m| m.pool(0).surplus = 100).says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
+        .see("pool_size", expect![["ok few_idle_pages: 62 huge pages of 2 MB (124 MB) are idle; 1986 are needed."]]),
+        when("surplus pages are in the pool", |m| m.pool(0).surplus = 100).see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         when("the size of RAM is unknown", |m| {
             m.more(10_000);
             m.state.meminfo.as_mut().expect("meminfo").total_bytes = None;
         })
-        .says("pool_size", UNKNOWN, "unknown", "Cannot judge pool_size: /proc/meminfo has no MemTotal.", &[]),
+        .see("pool_size", expect![["unknown unknown: Cannot judge pool_size: /proc/meminfo has no MemTotal."]]),
         when("a boot file requests a pool that is shrunk", |m| {
             m.more(3000);
             m.asked(12_288);
         })
-        .says("pool_size", OK, "idle_by_configuration", "3000 huge pages of 2 MB (6000 MB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed.", &[])
-        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 12288 huge pages of 2 MB at boot.", &[])
-        .runbook(&[]),
+        .see("pool_size", expect![["ok idle_by_configuration: 3000 huge pages of 2 MB (6000 MB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed."]])
+        .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 12288 huge pages of 2 MB at boot."]])
+        .see("runbook", expect![[""]]),
     ]);
 }
 

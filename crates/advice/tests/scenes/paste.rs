@@ -15,6 +15,8 @@ use advice::{
 };
 use host::{server::state::SharedMemoryType, units::PageSize};
 
+use expect_test::expect;
+
 use crate::{scene::Scene, table::*};
 
 /// Returns complaints about the texts of a machine. Adds its remedies to those to paste.
@@ -230,34 +232,72 @@ fn two_places(m: &mut Scene, host: &str, port: u16) {
 
 #[test]
 fn psql_lines_reach_this_server() {
-    const SYSV: &str = "shared_memory_type = sysv cannot use huge pages.";
     test(vec![
         when("several clusters share the socket directory", |m| two_places(m, "/var/run/postgresql", 5433))
-            .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-            .runbook(&["ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+            .see("status", expect![[r#"
+                warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+                setsid -w runuser -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+                # stop here if psql failed
+                sysctl -w vm.nr_hugepages=537
+                # restart PostgreSQL (ends all sessions)"#]])
+            .see("runbook", expect![[r#"
+                ALTER SYSTEM SET shared_memory_type = 'mmap';
+                sysctl -w vm.nr_hugepages=537
+                # restart PostgreSQL (ends all sessions)"#]]),
         when("unix_socket_directories is empty", |m| two_places(m, "localhost", 5432))
-            .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u postgres -- psql -X -h localhost -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+            .see("status", expect![[r#"
+                warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+                setsid -w runuser -u postgres -- psql -X -h localhost -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+                # stop here if psql failed
+                sysctl -w vm.nr_hugepages=537
+                # restart PostgreSQL (ends all sessions)"#]]),
         when("names contain blanks and quotes", |m| {
             two_places(m, "/srv/it's mine", 5432);
             m.facts.connection.user = Some("pg user".to_owned());
         })
-        .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u 'pg user' -- psql -X -h '/srv/it'\\''s mine' -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("status", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            setsid -w runuser -u 'pg user' -- psql -X -h '/srv/it'\''s mine' -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            # stop here if psql failed
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("a name cannot be quoted", |m| two_places(m, "/srv/\u{1b}[2J", 5432))
-            .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+            .see("status", expect![[r#"
+                warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+                # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
+                sysctl -w vm.nr_hugepages=537
+                # restart PostgreSQL (ends all sessions)"#]]),
         when("the user is not in /etc/passwd", |m| {
             two_places(m, "/run/postgresql", 5432);
             m.facts.connection.user = None;
         })
-        .status(WARNING, "sysv", SYSV, &["# as a superuser of PostgreSQL:", "psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "# as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("status", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            # as a superuser of PostgreSQL:
+            psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            # stop here if psql failed
+            # as root:
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("postmaster.pid could not be read", |m| {
             two_places(m, "", 0);
             m.facts.connection.address = None;
         })
-        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("status", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the server runs in a container", |m| {
             two_places(m, "/run/postgresql", 5432);
             m.container();
         })
-        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
+        .see("status", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
+            # on the node, as root:
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)
+            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
     ]);
 }

@@ -17,6 +17,8 @@ use host::server::{
     state::{Files, HugePages, Server, SharedMemoryType},
 };
 
+use expect_test::expect;
+
 use crate::{scene::*, table::*};
 
 fn sysv(m: &mut Scene, source: SettingSource, allows_alter_system: bool) {
@@ -40,22 +42,42 @@ fn places() {
         when("the command line sets it", |m| {
             sysv(m, SettingSource::CommandLine, true)
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)", "# restart PostgreSQL (ends all sessions)"]),
-        when("a file sets it", |m| sysv(m, line(), true)).says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["ALTER SYSTEM SET shared_memory_type = 'mmap';", "-- restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            # set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)
+            # restart PostgreSQL (ends all sessions)"#]]),
+        when("a file sets it", |m| sysv(m, line(), true)).see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            ALTER SYSTEM SET shared_memory_type = 'mmap';
+            -- restart PostgreSQL (ends all sessions)"#]]),
         when("a file sets it, and ALTER SYSTEM is not allowed", |m| {
             sysv(m, line(), false)
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# in /etc/postgresql/17/main/postgresql.conf: shared_memory_type = 'mmap'", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            # in /etc/postgresql/17/main/postgresql.conf: shared_memory_type = 'mmap'
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("ALTER SYSTEM set it, and is not allowed", |m| {
             sysv(m, SettingSource::AutoConf, false);
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# in the configuration file: shared_memory_type = 'mmap'", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            # in the configuration file: shared_memory_type = 'mmap'
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("sysv is set, and there is no pool", |m| {
             sysv(m, line(), true);
             m.fall_back(0);
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .runbook(&["ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            # stop here if psql failed
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("runbook", expect![[r#"
+            ALTER SYSTEM SET shared_memory_type = 'mmap';
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the kernel does not have the size, and there is a pool",
             |m| {
@@ -63,8 +85,13 @@ fn places() {
                 m.state.server.huge_page_size_bytes = Some(16 * MB);
             },
         )
-        .says("huge_pages", WARNING, "no_such_size", "On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["ALTER SYSTEM SET huge_page_size = 0;", "-- restart PostgreSQL (ends all sessions)"])
-        .runbook(&["ALTER SYSTEM SET huge_page_size = 0;", "# restart PostgreSQL (ends all sessions)"]),
+        .see("huge_pages", expect![[r#"
+            warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+            ALTER SYSTEM SET huge_page_size = 0;
+            -- restart PostgreSQL (ends all sessions)"#]])
+        .see("runbook", expect![[r#"
+            ALTER SYSTEM SET huge_page_size = 0;
+            # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the kernel has no such size, and huge_pages = on is set",
             |m| {
@@ -72,8 +99,12 @@ fn places() {
                 m.waits(|next| next.huge_page_size_bytes = Some(16 * MB));
             },
         )
-        .says("huge_page_size", CRITICAL, "no_such_size", "huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &["# as restart"])
-        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB. Settings are pending a restart.", &["ALTER SYSTEM SET huge_page_size = 0;"]),
+        .see("huge_page_size", expect![[r#"
+            critical no_such_size: huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+            # as restart"#]])
+        .see("status", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB. Settings are pending a restart.
+            ALTER SYSTEM SET huge_page_size = 0;"#]]),
         when(
             "the kernel has no such size, and the server is turned off",
             |m| {
@@ -83,51 +114,73 @@ fn places() {
                 m.off();
             },
         )
-        .says("huge_page_size", OK, "no_such_size", "huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.", &[]),
+        .see("huge_page_size", expect![["ok no_such_size: huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB."]]),
         when("the kernel has neither of the powers of two", |m| {
             m.fall_back(537);
             m.state.server.huge_page_size_bytes = Some(3 * MB);
         })
-        .says("huge_page_size", WARNING, "no_such_size", "huge_page_size asks for 3 MB pages; the kernel has 2 MB, 1 GB.", &["# as huge_pages"]),
+        .see("huge_page_size", expect![[r#"
+            warning no_such_size: huge_page_size asks for 3 MB pages; the kernel has 2 MB, 1 GB.
+            # as huge_pages"#]]),
     ]);
 }
 
 #[test]
 fn pending() {
     test(vec![
-        when("nothing is pending", |_| {}).says("pending_settings", OK, "nothing_pending", "No pending setting changes the number or size of huge pages.", &[]),
+        when("nothing is pending", |_| {}).see("pending_settings", expect![["ok nothing_pending: No pending setting changes the number or size of huge pages."]]),
         when("settings that need more pages are pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 2120 * MB);
         })
-        .status(WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available. Settings are pending a restart.", &["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"])
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.", &["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"])
-        .says("pending_settings", WARNING, "would_lose_at_restart", "Settings are pending a restart (shared_buffers). A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.", &["# as restart"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 1060 are needed.", &["# as restart"])
-        .how_to_set(2, &["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"])
-        .runbook(&["sysctl -w vm.nr_hugepages=1060", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"]),
+        .see("status", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available. Settings are pending a restart.
+            sysctl -w vm.nr_hugepages=1060
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.
+            sysctl -w vm.nr_hugepages=1060
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("pending_settings", expect![[r#"
+            warning would_lose_at_restart: Settings are pending a restart (shared_buffers). A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.
+            # as restart"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 1060 are needed.
+            # as restart"#]])
+        .see("how_to_set_2", expect![[r#"
+            sysctl -w vm.nr_hugepages=1060
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=1060
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]]),
         when("settings that need fewer pages are pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 100 * MB);
         })
-        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again. Settings are pending a restart.", &[])
-        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
-        .how_to_set(2, &[])
-        .runbook(&[]),
+        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again. Settings are pending a restart."]])
+        .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
+        .see("how_to_set_2", expect![[""]])
+        .see("runbook", expect![[""]]),
         when("the files are refused", |m| {
             m.state.files = Files::Refused("syntax error".to_owned())
         })
-        .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
-        .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
-        .says("restart", OK, "fits", "A restart would get huge pages, but the configuration files prevent the start: see pending_settings.", &[])
-        .runbook(&["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
+        .see("status", expect![[r#"
+            critical would_not_start: The next start would fail because of the configuration files: syntax error.
+            # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]])
+        .see("pending_settings", expect![[r#"
+            critical would_not_start: The next start would fail because of the configuration files: syntax error.
+            # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]])
+        .see("restart", expect![["ok fits: A restart would get huge pages, but the configuration files prevent the start: see pending_settings."]])
+        .see("runbook", expect![["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]]),
         when("pending settings are hidden", |m| {
             m.fall_back(0);
             m.state.has_pending_restart = true;
             m.state.files = Files::Unknown("only superusers can".to_owned());
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. Settings are pending a restart, and the pages that they need are unknown.", &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
-        .says("pending_settings", UNKNOWN, "unknown", "Cannot judge pending_settings: only superusers can.", &[])
-        .how_to_set(2, &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
-        .runbook(&["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. Settings are pending a restart, and the pages that they need are unknown.
+            # repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"#]])
+        .see("pending_settings", expect![["unknown unknown: Cannot judge pending_settings: only superusers can."]])
+        .see("how_to_set_2", expect![["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"]])
+        .see("runbook", expect![["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"]]),
     ]);
 }
 
@@ -142,33 +195,43 @@ fn muted() {
                 m.muted = "huge_pages, pool_filled";
             },
         )
-        .status(OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[])
-        .runbook(&[]),
+        .see("status", expect![["ok turned_off: On 4 kB pages: huge_pages = off."]])
+        .see("runbook", expect![[""]]),
         when("huge_pages is muted for a server that fell back", |m| {
             m.fall_back(0);
             m.muted = "huge_pages";
         })
-        .status(WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537"])
+        .see("status", expect![[r#"
+            warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=537"#]])
         // A row that is not muted refers to no muted row.
-        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# as restart"]),
+        .see("restart", expect![[r#"
+            warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            # as restart"#]]),
         when("other checks are muted", |m| {
             m.fall_back(0);
             m.muted = "swap, major_faults";
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("everything about the server is muted", |m| {
             m.lowered(100);
             m.muted = "cgroup_fault_limit, huge_pages, restart, pool_size";
         })
-        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. Muted: restart (warning): A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.", &[]),
-        when("a healthy check is muted", |m| m.muted = "huge_pages").status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
-        when("the OOM score is not set", |m| m.oom_scores(0, 0)).runbook(&["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. Muted: restart (warning): A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available."]]),
+        when("a healthy check is muted", |m| m.muted = "huge_pages").see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]]),
+        when("the OOM score is not set", |m| m.oom_scores(0, 0)).see("runbook", expect![["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]]),
         when("the OOM score is not set, and the check is muted", |m| {
             m.oom_scores(0, 0);
             m.muted = "oom_protection";
         })
-        .runbook(&[]),
+        .see("runbook", expect![[""]]),
     ]);
 }
 
