@@ -9,7 +9,7 @@ use std::{
 use host::{
     escape,
     linux::error::{Absence, ReadError},
-    server::failed_start::FailedStart,
+    next_start::{Failure, failed_start::FailedStart},
 };
 use pgrx::{
     PgSqlErrorCode::{self, *},
@@ -99,12 +99,6 @@ impl Error {
         Self::new(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, message)
     }
 
-    /// An action on a file or directory in the scratch directory failed.
-    pub(crate) fn scratch(action: &'static str, path: &Path, source: io::Error) -> Self {
-        let message = format!("could not {action} \"{}\": {source}", escape::name(path));
-        Self::new(code_of(&source), message).hint("A plan temporarily needs about 12 kB in the directory that TMPDIR names in the server's environment, or in /tmp.")
-    }
-
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::File {
@@ -118,6 +112,22 @@ impl Error {
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
         Self::Read(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => Self::Refused {
+                refusal,
+                planned: String::new(),
+            },
+            Failure::File(error) => {
+                let path = escape::name(&error.path);
+                let message = format!("could not {} \"{path}\": {}", error.action, error.source);
+                Self::new(code_of(&error.source), message).hint("A plan temporarily needs about 12 kB in the directory that TMPDIR names in the server's environment, or in /tmp.")
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use std::{
 
 use host::{
     linux::{
-        error::{Absence, Absent, ReadError},
+        error::{Absent, ReadError},
         growth::try_collect,
         hugepages::Pool,
         root::Root,
@@ -87,7 +87,9 @@ impl Search {
             // The copy could not be started.
             Err(Error::File { source, .. }) => {
                 let unknown = Errno::IO.raw_os_error();
-                Ok(Self(Err(failed(source.raw_os_error().unwrap_or(unknown)))))
+                Ok(Self(Err(instances::unfinished(
+                    source.raw_os_error().unwrap_or(unknown),
+                ))))
             }
             Err(error) => Err(error),
         }
@@ -98,19 +100,12 @@ impl Search {
             Ok(running) => running,
             Err(absent) => return Ok(Err(absent)),
         };
-        let unfinished = || failed(Errno::TIMEDOUT.raw_os_error());
+        let unfinished = || instances::unfinished(Errno::TIMEDOUT.raw_os_error());
         Ok(match running.steps() {
             Ok(steps) => instances::collect(steps).ok_or_else(unfinished),
-            Err(Error::File { .. }) => Err(failed(Errno::IO.raw_os_error())),
+            Err(Error::File { .. }) => Err(instances::unfinished(Errno::IO.raw_os_error())),
             Err(error) => return Err(error),
         })
-    }
-}
-
-fn failed(errno: i32) -> Absent {
-    Absent {
-        path: OTHERS.into(),
-        why: Absence::Failed(errno),
     }
 }
 

@@ -275,7 +275,7 @@ for my $after (map { sprintf '%.3f', $whole * $_ / 16 } 1 .. 16)
 	is(total(), $need, "killed after $after s: the pool after the next run");
 	forget();
 }
-my @left = glob '/tmp/hugeinfo-scratch.*';
+my @left = glob '/tmp/pg_hugeinfo-plan.*';
 is(scalar(grep { (lstat $_)[4] == $< && time - (lstat $_)[9] > 300 } @left), 0, 'no old scratch directories');
 
 # Refused: an ordinary user, and root with a directory of root or with links.

@@ -4,21 +4,15 @@ use std::{
     collections::HashMap,
     ffi::{CStr, CString},
     io::Write,
-    time::Instant,
 };
 
-use host::escape;
+use host::{escape, next_start::SIZING};
 use pgrx::PgSqlErrorCode;
 
-use super::output::{Place, Running};
+use super::children::Running;
 use crate::{
     error::Error,
-    postgres::{
-        child::{End, start_copy},
-        places::config_file,
-        settings::SIZING,
-        settings_on_disk::settings_on_disk,
-    },
+    postgres::{child::start_copy, places::config_file, settings_on_disk::settings_on_disk},
 };
 
 /// Values by name, as written. Settings that are in no file are missing.
@@ -30,23 +24,21 @@ pub(super) struct Reader(Running);
 impl Reader {
     /// Errors: the copy cannot be started.
     pub(super) fn start() -> Result<Self, Error> {
+        let file = config_file();
         let started = start_copy(|out| out.write_all(&settings_on_disk(&SIZING)?).ok());
-        let running = started
-            .map_err(Into::into)
-            .and_then(|started| Running::new(started, Place::Reader));
-        Ok(Self(running.map_err(|e| e.of(&config_file()))?))
+        let started = started.map_err(|error| Error::file("read", &file, error))?;
+        Ok(Self(Running::new(started, &file)?))
     }
 
-    pub(super) fn finish(self, deadline: Instant) -> Result<OnDisk, Error> {
-        let file = config_file();
-        let output = self.0.wait(deadline).map_err(|e| e.of(&file))?;
-        if output.end != End::Exited(0) {
+    pub(super) fn finish(self) -> Result<OnDisk, Error> {
+        let output = self.0.wait()?;
+        if !output.status.success() {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
                 format!(
                     "could not read \"{}\" and the files that it includes: {}",
-                    escape::name(&file),
-                    output.end
+                    escape::name(config_file()),
+                    output.end()
                 ),
             ));
         }

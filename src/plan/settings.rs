@@ -1,13 +1,11 @@
 //! The settings that can be planned.
 
 use std::{
-    ffi::{CStr, CString, OsStr, OsString},
-    os::unix::ffi::OsStrExt,
-    path::Path,
+    ffi::{CStr, CString, OsString},
+    os::unix::ffi::OsStringExt,
 };
 
-use host::{escape, server::failed_start::FailedStart};
-
+use host::next_start::SIZING;
 use pgrx::PgSqlErrorCode;
 
 use super::host::{Host, NAMES};
@@ -16,7 +14,7 @@ use crate::{
     postgres::{
         jsonb::{Jsonb, LONGEST_SETTINGS, Member},
         near::nearest,
-        settings::{SIZING, check_setting, is_defined},
+        settings::{check_setting, is_defined},
         values::default_number,
     },
 };
@@ -169,27 +167,26 @@ impl Planned {
         Self(names.iter().filter_map(pair).collect())
     }
 
-    /// The settings as arguments of the program.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> {
-        self.0.iter().flat_map(|(name, value)| {
-            let argument = [name.to_bytes(), b"=", value.to_bytes()].concat();
-            ["-c".into(), OsStr::from_bytes(&argument).to_owned()]
+    /// The settings as `name=value`.
+    pub(super) fn assignments(&self) -> impl Iterator<Item = OsString> {
+        self.0.iter().map(|(name, value)| {
+            let assignment = [name.to_bytes(), b"=", value.to_bytes()].concat();
+            OsString::from_vec(assignment)
         })
     }
 
     /// The error for settings that contradict each other, or for files with which PostgreSQL would
     /// not start.
-    pub(crate) fn refused(&self, mut refusal: FailedStart, scratch: &Path) -> Error {
-        if !refusal.is_of_configuration {
-            let directory = format!("The scratch directory was \"{}\".", escape::name(scratch));
-            refusal.detail.push(directory);
-        }
-        let planned = self.0.iter().map(|(name, value)| {
+    pub(crate) fn named_in(&self, error: Error) -> Error {
+        let named = self.0.iter().map(|(name, value)| {
             format!("{} = '{}'", name.to_string_lossy(), value.to_string_lossy())
         });
-        Error::Refused {
-            refusal,
-            planned: planned.collect::<Vec<_>>().join(", "),
+        match error {
+            Error::Refused { refusal, .. } => Error::Refused {
+                refusal,
+                planned: named.collect::<Vec<_>>().join(", "),
+            },
+            error => error,
         }
     }
 }

@@ -8,16 +8,16 @@
 use std::{
     cell::RefCell,
     ffi::{CString, OsString, c_char, c_int},
-    fmt,
     fs::File,
     io,
     mem::ManuallyDrop,
     os::{
         fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
-        unix::ffi::OsStringExt,
+        unix::{ffi::OsStringExt, process::ExitStatusExt},
     },
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
+    process::ExitStatus,
     time::Duration,
 };
 
@@ -58,22 +58,6 @@ pub(crate) struct Started {
     pub(crate) child: Child,
     pub(crate) out: File,
     pub(crate) err: File,
-}
-
-/// How a child ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    Exited(i32),
-    Killed(i32),
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(status) => write!(f, "exit status {status}"),
-            Self::Killed(signal) => write!(f, "ended by signal {signal}"),
-        }
-    }
 }
 
 /// A program with its arguments (its name first) and its environment.
@@ -275,12 +259,12 @@ impl Child {
     }
 
     /// How the child ended. `None`: it has not ended.
-    pub(crate) fn end(&self) -> io::Result<Option<End>> {
+    pub(crate) fn end(&self) -> io::Result<Option<ExitStatus>> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.pid), look))?;
         let end = |status: WaitIdStatus| match (status.exit_status(), status.terminating_signal()) {
-            (Some(status), _) => Some(End::Exited(status)),
-            (None, Some(signal)) => Some(End::Killed(signal)),
+            (Some(code), _) => Some(ExitStatus::from_raw(code << 8)),
+            (None, Some(signal)) => Some(ExitStatus::from_raw(signal)),
             (None, None) => None,
         };
         Ok(status.and_then(end))

@@ -18,7 +18,6 @@ pub(crate) mod muted_checks;
 pub(crate) mod near;
 pub(crate) mod places;
 pub(crate) mod processes;
-pub(crate) mod recovery;
 pub(crate) mod reload;
 pub(crate) mod roles;
 pub(crate) mod server;

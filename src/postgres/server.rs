@@ -45,6 +45,12 @@ pub(crate) fn server_with(
     })
 }
 
+/// Whether this server is in recovery now.
+pub(crate) fn is_in_recovery() -> bool {
+    // SAFETY: reads shared memory.
+    unsafe { pg_sys::RecoveryInProgress() }
+}
+
 /// Returns the postmaster and an address inside the main segment.
 ///
 /// The buffer blocks are in the main segment with `shared_memory_type` `mmap` and `sysv`.

@@ -6,7 +6,10 @@ use std::{
     path::PathBuf,
 };
 
-use host::server::setting::{FileLine, Setting, SettingSource};
+use host::{
+    next_start::SIZING,
+    server::setting::{FileLine, Setting, SettingSource},
+};
 use pgrx::pg_sys;
 
 use super::{c_string, places, roles, settings};
@@ -30,11 +33,7 @@ pub(super) fn files() -> BTreeSet<PathBuf> {
             _ => None,
         })
     };
-    settings::SIZING
-        .into_iter()
-        .filter_map(file)
-        .flatten()
-        .collect()
+    SIZING.into_iter().filter_map(file).flatten().collect()
 }
 
 /// The source as in `pg_settings`, which shows files only to roles that can read all settings.

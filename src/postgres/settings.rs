@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use host::next_start::SIZING;
 use pgrx::pg_sys;
 
 use super::c_string;
@@ -14,48 +15,6 @@ pub(super) const WATCHED: [&CStr; 6] = [
     c"min_dynamic_shared_memory",
     c"shared_buffers",
     c"shared_memory_type",
-];
-
-/// Settings of PostgreSQL 15 to 19 that change the size of the main segment, limit such a setting,
-/// or affect huge pages. All are numbers or words of a list: none names a file, a library or a
-/// command. A test varies every other setting of the server to show that none is missing.
-pub(crate) const SIZING: [&CStr; 36] = [
-    c"autovacuum_max_workers",
-    c"autovacuum_worker_slots",
-    c"commit_timestamp_buffers",
-    c"hot_standby",
-    c"huge_page_size",
-    c"huge_pages",
-    c"io_max_combine_limit",
-    c"io_max_concurrency",
-    c"io_method",
-    c"io_workers",
-    c"max_active_replication_origins",
-    c"max_connections",
-    c"max_locks_per_transaction",
-    c"max_logical_replication_workers",
-    c"max_pred_locks_per_transaction",
-    c"max_prepared_transactions",
-    c"max_repack_replication_slots",
-    c"max_replication_slots",
-    c"max_wal_senders",
-    c"max_worker_processes",
-    c"min_dynamic_shared_memory",
-    c"multixact_member_buffers",
-    c"multixact_offset_buffers",
-    c"notify_buffers",
-    c"old_snapshot_threshold",
-    c"pg_stat_statements.max",
-    c"reserved_connections",
-    c"serializable_buffers",
-    c"shared_buffers",
-    c"shared_memory_type",
-    c"subtransaction_buffers",
-    c"superuser_reserved_connections",
-    c"track_activity_query_size",
-    c"transaction_buffers",
-    c"wal_buffers",
-    c"wal_level",
 ];
 
 /// A setting in its base unit. PostgreSQL raises an error if there is no such setting.

@@ -2,7 +2,7 @@
 
 use advice::model::machine::Machine;
 use host::{
-    server::largest_buffers::Fit,
+    next_start::largest_buffers::Fit,
     units::{PageSize, Pages, huge_pages},
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};

@@ -1,5 +1,6 @@
 //! Reads what is true. [`linux`] has the readers of kernel files and does not depend on PostgreSQL;
-//! [`server`] collects facts about one PostgreSQL server and its machine. [`escape`] and [`shell`]
+//! [`server`] collects facts about one PostgreSQL server and its machine; [`next_start`] computes
+//! its next start. [`escape`] and [`shell`]
 //! write untrusted names into texts and commands; [`units`] has the types of quantities.
 //! What follows from the facts is the crate `advice`.
 
@@ -10,6 +11,7 @@ compile_error!("this reads /proc and /sys of Linux; it cannot be built for anoth
 
 pub mod escape;
 pub mod linux;
+pub mod next_start;
 pub mod server;
 pub mod shell;
 pub mod units;

@@ -1,9 +1,10 @@
 //! Runs programs with a time limit.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
-    os::unix::process::CommandExt,
+    os::unix::{ffi::OsStringExt, process::CommandExt},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -13,15 +14,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use host::escape;
+use host::{escape, next_start::Output};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
     io::Errno,
     process::{
-        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getrlimit,
-        kill_process, kill_process_group, pidfd_open, set_parent_process_death_signal, setrlimit,
-        waitid, waitpid,
+        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpid,
+        getppid, getrlimit, kill_process, kill_process_group, pidfd_open,
+        set_parent_process_death_signal, setrlimit, waitid, waitpid,
     },
     thread::set_no_new_privs,
 };
@@ -142,66 +143,157 @@ pub(crate) fn restrict(command: &mut Command) {
     unsafe { command.pre_exec(restrict) };
 }
 
+/// Ends the process of a command when the thread that starts it ends.
+pub(crate) fn end_with_parent(command: &mut Command) {
+    let parent = getpid();
+    let end = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It might have ended before.
+        match getppid() == Some(parent) {
+            true => Ok(()),
+            false => Err(Errno::SRCH.into()),
+        }
+    };
+    // SAFETY: between fork and exec, it only calls the kernel.
+    unsafe { command.pre_exec(end) };
+}
+
 /// The escaped output of a program, and its status.
-pub(crate) struct Output {
+pub(crate) struct Text {
     pub(crate) status: ExitStatus,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Runs a program, which has to be the leader of a process group. At the time limit and after a
-/// signal, the group gets SIGTERM, and SIGKILL if the program does not end. The group ends with the
-/// program.
-pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error> {
-    let name = escape::name(command.get_program());
-    let grace = match command.get_program() == THIS {
-        true => OWN_GRACE,
-        false => GRACE,
-    };
-    let failed = |error: io::Error| Error::new(format!("could not run {name}: {error}"));
-    // In memory, because any user can fill /tmp.
-    let file = || memfd_create("hugeinfo", MemfdFlags::CLOEXEC).map(File::from);
-    let file = || file().map_err(|errno| failed(errno.into()));
-    let (mut out, mut err) = (file()?, file()?);
-    command
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(out.try_clone().map_err(failed)?)
-        .stderr(err.try_clone().map_err(failed)?);
-    let mut child = command.spawn().map_err(failed)?;
-    let deadline = Instant::now() + limit;
-    let group = Pid::from_child(&child);
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let status = loop {
-        let ended = waitid(WaitId::Pid(group), look).map_err(|errno| failed(errno.into()))?;
-        if ended.is_some() {
-            // The program is not reaped yet, so no other group has its number.
-            let _ = kill_process_group(group, Signal::KILL);
-            break child.wait().map_err(failed)?;
-        }
-        let is_late = Instant::now() > deadline;
-        if is_late || is_interrupted() {
-            end(&mut child, grace).map_err(failed)?;
-            return Err(Error::new(match is_late {
-                true => format!("{name} did not end within {} s", limit.as_secs()),
-                false => "interrupted by a signal".to_owned(),
-            }));
-        }
-        thread::sleep(Duration::from_millis(1));
-    };
-    let text = |file: &mut File| {
-        // The result and the reason of a failure are at the end.
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_OUTPUT)))?;
-        let mut bytes = Vec::new();
-        file.take(LONGEST_OUTPUT).read_to_end(&mut bytes)?;
-        Ok(escape::lines(String::from_utf8_lossy(&bytes).into_owned()))
-    };
-    Ok(Output {
-        status,
-        out: text(&mut out).map_err(failed)?,
-        err: text(&mut err).map_err(failed)?,
+/// Runs a program, like [`Running`].
+pub(crate) fn run(command: Command, limit: Duration) -> Result<Text, Error> {
+    let output = Running::start(command, limit)?.finish()?;
+    let text = |bytes| escape::lines(OsString::from_vec(bytes));
+    Ok(Text {
+        status: output.status,
+        out: text(output.out),
+        err: text(output.err),
     })
+}
+
+/// A program, which has to be or become the leader of a process group. At the time limit and after a signal, the
+/// group gets SIGTERM, and SIGKILL if the program does not end. The group ends with the program.
+pub(crate) struct Running {
+    /// `None`: it was reaped.
+    child: Option<Child>,
+    name: String,
+    limit: Duration,
+    deadline: Instant,
+    grace: Duration,
+    out: File,
+    err: File,
+}
+
+impl Running {
+    pub(crate) fn start(command: Command, limit: Duration) -> Result<Self, Error> {
+        let name = escape::name(command.get_program());
+        Self::spawn(command, limit)
+            .map_err(|error| Error::new(format!("could not run {name}: {error}")))
+    }
+
+    pub(crate) fn spawn(mut command: Command, limit: Duration) -> io::Result<Self> {
+        // In memory, because any user can fill /tmp.
+        let file = || memfd_create("hugeinfo", MemfdFlags::CLOEXEC).map(File::from);
+        let (out, err) = (file()?, file()?);
+        let grace = match command.get_program() == THIS {
+            true => OWN_GRACE,
+            false => GRACE,
+        };
+        command
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(out.try_clone()?)
+            .stderr(err.try_clone()?);
+        Ok(Self {
+            child: Some(command.spawn()?),
+            name: escape::name(command.get_program()),
+            limit,
+            deadline: Instant::now() + limit,
+            grace,
+            out,
+            err,
+        })
+    }
+
+    /// Waits for the end of the program. Only the end of a long output is kept.
+    pub(crate) fn finish(mut self) -> Result<Output, Error> {
+        let status = self.wait()?;
+        let failed = |error| self.failed(error);
+        Ok(Output {
+            status,
+            out: end_of(&self.out, LONGEST_OUTPUT).map_err(failed)?,
+            err: end_of(&self.err, LONGEST_OUTPUT).map_err(failed)?,
+        })
+    }
+
+    /// The output until the end of the program, or until the time limit. Does not wait for the end of
+    /// a program that is killed then, which might take forever.
+    pub(crate) fn output_in_time(mut self, longest: u64) -> io::Result<Vec<u8>> {
+        let _ = self.wait();
+        if let Some(mut child) = self.child.take() {
+            child.kill()?;
+        }
+        end_of(&self.out, longest)
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::new(format!("could not run {}: {error}", self.name))
+    }
+
+    fn wait(&mut self) -> Result<ExitStatus, Error> {
+        let ended = io::ErrorKind::NotFound;
+        let Some(child) = &self.child else {
+            return Err(self.failed(ended.into()));
+        };
+        let group = Pid::from_child(child);
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        loop {
+            let ended = waitid(WaitId::Pid(group), look);
+            if ended.map_err(|errno| self.failed(errno.into()))?.is_some() {
+                break;
+            }
+            let is_late = Instant::now() > self.deadline;
+            if is_late || is_interrupted() {
+                return Err(Error::new(match is_late {
+                    true => format!(
+                        "{} did not end within {} s",
+                        self.name,
+                        self.limit.as_secs()
+                    ),
+                    false => "interrupted by a signal".to_owned(),
+                }));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        // The program is not reaped yet, so no other group has its number.
+        let _ = kill_process_group(group, Signal::KILL);
+        let reaped = self.child.take().map(|mut child| child.wait());
+        reaped
+            .unwrap_or(Err(ended.into()))
+            .map_err(|error| self.failed(error))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = end(&mut child, self.grace);
+        }
+    }
+}
+
+/// The result and the reason of a failure are at the end.
+fn end_of(mut file: &File, longest: u64) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(longest)))?;
+    let mut bytes = Vec::new();
+    file.take(longest).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn end(child: &mut Child, grace: Duration) -> io::Result<()> {

@@ -2,7 +2,11 @@
 
 use std::{fmt, io, path::Path};
 
-use host::{escape, linux::error::ReadError, server::failed_start::FailedStart};
+use host::{
+    escape,
+    linux::error::ReadError,
+    next_start::{Failure, failed_start::FailedStart},
+};
 
 /// An error that ends the program.
 #[derive(Debug)]
@@ -48,6 +52,15 @@ impl Error {
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
         Self::new(error.to_string())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => Self::Refused(refusal),
+            Failure::File(error) => Self::file(error.action, &error.path, error.source),
+        }
     }
 }
 

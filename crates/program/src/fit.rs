@@ -5,19 +5,16 @@ use advice::model::{
     machine::{Machine, ServerState},
 };
 use clap::Args;
-use host::{
-    server::largest_buffers::fit,
-    units::{PageSize, Pages, huge_pages},
-};
+use host::units::{PageSize, Pages, huge_pages};
 use serde_json::json;
 
 use crate::{
     Done, Host,
     error::Error,
     machine,
-    next_start::Detail,
+    next_start::NextStart,
     plan,
-    postgres::{Planned, Trust, normalized},
+    planned::{Detail, Planned, Trust, normalized},
     size::Size,
     status::Format,
 };
@@ -65,22 +62,18 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         )));
     }
     let planned = Planned::prepare(&options.server, Trust::Own)?;
-    let next = planned.settings(Detail::All)?.server();
+    let start = NextStart::of(&planned, Detail::All)?;
+    let next = start.settings()?.server();
     plan::note_differences(&next);
     let machine = match options.capacity.pod {
-        true => machine::stopped(&planned.next_start(Detail::All)?, ServerState::NotCreated)?,
+        true => machine::stopped(&start, ServerState::NotCreated)?,
         false => plan::machine(&options.host, next)?,
     };
     let size = PageSize(plan::target(&machine)?.pool.page_bytes);
     let capacity = capacity(&options.capacity, &machine, size)?;
-    let block: u64 = planned.value("block_size")?;
-    let found = fit(
-        machine.state.next_start(),
-        Pages(capacity),
-        size,
-        block,
-        |blocks| planned.segment_bytes(&[format!("shared_buffers={}kB", blocks * block / 1024)]),
-    )?;
+    let [block]: [u64; 1] = planned.computation.values(["block_size"])?;
+    let next = machine.state.next_start();
+    let found = (planned.computation).largest_buffers(next, Pages(capacity), size, block)?;
     let found = found.map_err(|too_few| {
         Error::new(format!(
             "{} {} too few: the minimum of shared_buffers needs {}",
@@ -94,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Format::Json => {
             let json = json!({
                 "schema": 1,
-                "postgresql": planned.version()?,
+                "postgresql": start.version,
                 "shared_buffers": format!("{buffers}kB"),
                 "shared_buffers_bytes": found.blocks * block,
                 "page_size_bytes": size.0,

@@ -46,7 +46,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::{
     error::Error,
     is_root,
-    next_start::{Detail, NextStart, Settings},
+    next_start::NextStart,
+    planned::{Detail, Settings},
     root,
     search::{self, Found},
     target::Target,
@@ -114,6 +115,7 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
         data_directory: Some(OsString::from_vec(data).into()),
         config_file: None,
         settings: Ok(now.settings()),
+        last_options: Vec::new(),
         starts_at_boot: true,
         owner: running.owner,
     }))

@@ -1,19 +1,16 @@
 //! The settings of the next start, which PostgreSQL computes with the rights of the server's user.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsString,
     fs,
+    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use advice::model::machine::ServerState;
 use clap::Args;
-use host::{
-    escape,
-    server::{failed_start::FailedStart, state},
-};
+use host::{escape, next_start::failed_start::FailedStart};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -22,19 +19,9 @@ use crate::{
     error::Error,
     is_root,
     owner::{self, Owned},
-    postgres::{Planned, Trust},
+    planned::{Detail, Planned, Settings, Trust},
     root,
-    target::starts_at_boot,
 };
-
-/// The part of the next start that is computed. PostgreSQL's program runs once for each setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// The settings that determine its huge pages.
-    Pages,
-    /// Everything.
-    All,
-}
 
 /// The options of `hugeinfo settings`.
 #[derive(Args)]
@@ -63,36 +50,13 @@ pub(crate) struct NextStart {
     pub(crate) config_file: Option<PathBuf>,
     /// Errors: PostgreSQL would not start.
     pub(crate) settings: Result<Settings, FailedStart>,
+    /// The settings among the options of the last start of a server that does not run, as
+    /// `name=value`. The next start does not use them.
+    pub(crate) last_options: Vec<String>,
     /// Whether Debian starts the cluster at boot. Other servers: true.
     pub(crate) starts_at_boot: bool,
     /// The user who wrote this, if this process is of root. Set by root, whatever is written.
     pub(crate) owner: Option<u32>,
-}
-
-/// The settings.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Settings {
-    pub(crate) huge_pages: state::HugePages,
-    pub(crate) shared_memory_type: state::SharedMemoryType,
-    pub(crate) huge_page_size_bytes: Option<u64>,
-    pub(crate) shared_memory_bytes: u64,
-    pub(crate) max_connections: u64,
-    pub(crate) shared_buffers_bytes: u64,
-    /// Settings on the command line of the server, by name.
-    pub(crate) on_command_line: BTreeMap<String, String>,
-    /// Empty: not computed.
-    pub(crate) log_directory: PathBuf,
-}
-
-impl Settings {
-    pub(crate) fn server(&self) -> state::Server {
-        state::Server {
-            huge_pages: self.huge_pages,
-            shared_memory_type: self.shared_memory_type,
-            huge_page_size_bytes: self.huge_page_size_bytes.filter(|bytes| *bytes > 0),
-            shared_memory_bytes: self.shared_memory_bytes,
-        }
-    }
 }
 
 /// Time for the programs of PostgreSQL that compute a next start.
@@ -119,9 +83,22 @@ impl NextStart {
     /// Like [`read`](Self::read), but if the directory is empty, of the server that `initdb` would
     /// create there.
     pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
-        if !is_root() {
-            return Self::compute(server, detail, Trust::Own);
+        let next = match is_root() {
+            true => Self::read_as_root(server, detail)?,
+            false => Self::compute(server, detail, Trust::Own)?,
+        };
+        if let (Some(directory), [_, ..]) = (server.directory(), &next.last_options[..]) {
+            eprintln!(
+                "NOTICE:  {}: a start from the files alone does not use the options of the last \
+                 start: -c {}",
+                escape::name(directory),
+                next.last_options.join(" -c ")
+            );
         }
+        Ok(next)
+    }
+
+    fn read_as_root(server: &Server, detail: Detail) -> Result<Self, Error> {
         if server.is_found {
             return Err(Error::with_hint(
                 "the next start is unknown, because root runs PostgreSQL only for servers that are named",
@@ -132,7 +109,7 @@ impl NextStart {
         command.args(arguments(server, detail));
         let postmaster = server.postmaster.map(|pid| format!("--postmaster={pid}"));
         command.args(postmaster);
-        owner::end_with_parent(&mut command);
+        command::end_with_parent(&mut command);
         let output = command::run(command, server.time_limit)?;
         if !output.status.success() {
             let text = output.err.trim();
@@ -184,23 +161,23 @@ impl NextStart {
         Ok(Self {
             owner: Some(owner),
             version: escape::name(&self.version),
+            last_options: self.last_options.iter().map(escape::name).collect(),
             settings: self.settings.map_err(of_owner),
             ..self
         })
     }
 
     fn compute(server: &Server, detail: Detail, trust: Trust) -> Result<Self, Error> {
-        let is_new = server.directory().as_deref().is_some_and(is_empty);
-        let prepared = match is_new {
+        let directory = server.directory();
+        let is_new = directory.as_deref().is_some_and(is_empty);
+        let planned = match is_new {
             true => Planned::prepare(&server.at(None), trust),
             false => Planned::prepare(server, trust),
         };
-        let directory = server.directory();
-        let starts_at_boot = directory.as_deref().is_none_or(starts_at_boot);
-        match prepared {
+        match planned {
             Ok(planned) => Ok(Self {
-                starts_at_boot,
-                ..planned.next_start(detail)?
+                starts_at_boot: directory.as_deref().is_none_or(starts_at_boot),
+                ..Self::of(&planned, detail)?
             }),
             // The directory and the version are in files that PostgreSQL refuses.
             Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Self {
@@ -208,11 +185,33 @@ impl NextStart {
                 data_directory: None,
                 config_file: None,
                 settings: Err(refusal),
+                last_options: Vec::new(),
                 starts_at_boot: true,
                 owner: None,
             }),
             Err(error) => Err(error),
         }
+    }
+
+    /// The next start of this server.
+    pub(crate) fn of(planned: &Planned, detail: Detail) -> Result<Self, Error> {
+        let settings = match planned.settings(detail) {
+            Ok(settings) => Ok(settings),
+            Err(Error::Refused(refusal)) if refusal.is_of_configuration => Err(refusal),
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            version: match detail {
+                Detail::Pages => String::new(),
+                Detail::All => planned.version()?,
+            },
+            data_directory: planned.data_directory(),
+            config_file: planned.config_file(),
+            settings,
+            last_options: planned.last_options.clone(),
+            starts_at_boot: true,
+            owner: None,
+        })
     }
 
     /// The state of a server that does not run.
@@ -274,9 +273,50 @@ fn is_empty(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// Whether Debian starts a cluster at boot. Other servers: yes.
+fn starts_at_boot(directory: &Path) -> bool {
+    // A file of the owner of the cluster, which might be a FIFO.
+    let file = root().look_up(&directory.join("start.conf"));
+    let mut bytes = Vec::new();
+    let read = file.and_then(|file| file.open()?.take(64 << 10).read_to_end(&mut bytes));
+    if read.is_err() {
+        bytes.clear();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    // As Debian's PgCommon.pm: the first word.
+    let mut words = text.lines().map(|line| {
+        let end = line.find('#').unwrap_or(line.len());
+        line[..end].trim()
+    });
+    let mode = words.find(|word| !word.is_empty());
+    !matches!(mode, Some("manual" | "disabled"))
+}
+
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, Mode, mknodat};
+
     use super::*;
+
+    #[test]
+    fn clusters_that_start_at_boot() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("start.conf");
+        for (text, expected) in [
+            ("auto\n", true),
+            ("# manual\n\nauto\nmanual\n", true),
+            ("# auto, manual or disabled\n manual # by hand\n", false),
+            ("disabled", false),
+            ("", true),
+        ] {
+            fs::write(&file, text).expect("written");
+            assert_eq!(starts_at_boot(directory.path()), expected, "{text:?}");
+        }
+        // Reading it would never end.
+        fs::remove_file(&file).expect("removed");
+        mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).expect("a FIFO");
+        assert!(starts_at_boot(directory.path()));
+    }
 
     #[test]
     fn data_directories_of_other_users_are_refused() {
@@ -287,6 +327,7 @@ mod tests {
         let of_owner = |data: Option<&Path>, owner| {
             let json = serde_json::json!({
                 "version": "15.1\u{1b}[2J\nx", "data_directory": data, "config_file": null, "owner": 0, "starts_at_boot": true,
+                "last_options": ["huge_pages=\u{1b}"],
                 "settings": { "Ok": {
                     "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
                     "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
@@ -296,6 +337,7 @@ mod tests {
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
             let next = next.of_owner(owner).ok()?;
             assert_eq!(next.version, r"15.1\033[2J\012x");
+            assert_eq!(next.last_options, [r"huge_pages=\033"]);
             next.owner
         };
         assert_eq!(of_owner(Some(directory.path()), own), Some(own));

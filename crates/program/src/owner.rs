@@ -31,7 +31,7 @@ use rustix::{
         fsopen,
     },
     process::{
-        Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, getpriority_process, pidfd_open,
+        Pid, PidfdFlags, Signal, WaitOptions, getpid, getpriority_process, pidfd_open,
         set_parent_process_death_signal, setpriority_process, setsid, waitpid,
     },
     thread::{UnshareFlags, unshare_unsafe},
@@ -184,21 +184,6 @@ pub(crate) fn unreachable(path: &Path, error: io::Error) -> Error {
         ),
         _ => Error::file("open", path, error),
     }
-}
-
-/// Ends the process of a command when the thread that starts it ends.
-pub(crate) fn end_with_parent(command: &mut std::process::Command) {
-    let parent = getpid();
-    let end = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It might have ended before.
-        match getppid() == Some(parent) {
-            true => Ok(()),
-            false => Err(Errno::SRCH.into()),
-        }
-    };
-    // SAFETY: between fork and exec, it only calls the kernel.
-    unsafe { command.pre_exec(end) };
 }
 
 /// Forks, and continues as process 1 of a new PID namespace. When it ends, the kernel kills all

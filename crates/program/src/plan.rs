@@ -15,11 +15,7 @@ use host::{
 };
 use serde_json::json;
 
-use crate::{
-    Done, Host,
-    error::Error,
-    next_start::{Detail, NextStart},
-};
+use crate::{Done, Host, error::Error, next_start::NextStart, planned::Detail};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

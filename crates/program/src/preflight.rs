@@ -23,8 +23,10 @@ use crate::{
     Done, check,
     error::Error,
     machine,
-    next_start::{Detail, NextStart},
-    plan, postgres, probe,
+    next_start::NextStart,
+    plan,
+    planned::Detail,
+    postgres, probe,
     status::{Format, with_state},
 };
 

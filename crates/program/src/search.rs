@@ -6,34 +6,40 @@
 
 use std::{
     ffi::OsString,
-    io::{BufRead, BufReader, Write},
+    io::{self, Write},
     os::unix::ffi::{OsStrExt, OsStringExt},
-    path::PathBuf,
-    process::{Child, Command, Stdio},
-    sync::{
-        LazyLock, Mutex, OnceLock, PoisonError,
-        mpsc::{self, Receiver, RecvTimeoutError},
-    },
-    thread,
-    time::{Duration, Instant},
+    path::{Path, PathBuf},
+    sync::{LazyLock, Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use host::{
-    linux::error::{Absence, Absent, ReadError, absent_or, fact},
-    server::instances::{self, Instance, Progress},
+    linux::{
+        error::{Absence, Absent, ReadError, absent_or, fact},
+        process::Process,
+        root::Root,
+    },
+    server::{
+        configuration::Configuration,
+        instances::{self, Instance, Progress},
+        postmaster_arguments,
+    },
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Done,
-    command::{this, within},
+    command::{Running, this, within},
     error::Error,
-    root, target,
+    root,
 };
 
 /// Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
+
+/// Maximum size of the output, more than the facts about thousands of servers.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// A line of the output.
 #[derive(Serialize, Deserialize)]
@@ -64,8 +70,8 @@ struct Outcome {
 }
 
 /// The only search of this run: each one can leave a process that nothing ends.
-static PROCESS: LazyLock<Mutex<Option<SearchProcess>>> =
-    LazyLock::new(|| Mutex::new(Some(SearchProcess::start(this("search"), TIME_LIMIT))));
+static PROCESS: LazyLock<Mutex<Option<io::Result<Running>>>> =
+    LazyLock::new(|| Mutex::new(Some(Running::spawn(this("search"), TIME_LIMIT))));
 
 /// The error number if not all servers were found.
 static OUTCOME: OnceLock<Result<Outcome, i32>> = OnceLock::new();
@@ -78,8 +84,9 @@ pub(crate) fn start() {
 fn outcome() -> Result<&'static Outcome, i32> {
     let finish = || {
         let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
-        let (steps, failed) = process.take().map(SearchProcess::steps).unwrap_or_default();
-        collect(steps, failed)
+        let process = process.take().ok_or(Errno::CHILD.raw_os_error())?;
+        let output = process.and_then(|process| process.output_in_time(MOST_BYTES));
+        collect(&output.map_err(|error| error.raw_os_error().unwrap_or_default())?)
     };
     OUTCOME.get_or_init(finish).as_ref().map_err(|code| *code)
 }
@@ -91,7 +98,7 @@ pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, Re
     let outcome = match outcome() {
         Ok(outcome) => outcome,
         Err(code) => {
-            return Ok(Err(absent(code)));
+            return Ok(Err(instances::unfinished(code)));
         }
     };
     let others = outcome.found.iter();
@@ -109,14 +116,7 @@ pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, Re
     // Any of them can make this wait.
     match within(TIME_LIMIT, read) {
         Some(servers) => Ok(Ok(servers?)),
-        None => Ok(Err(absent(Errno::TIMEDOUT.raw_os_error()))),
-    }
-}
-
-fn absent(code: i32) -> Absent {
-    Absent {
-        path: "/proc/PID of other processes".into(),
-        why: Absence::Failed(code),
+        None => Ok(Err(instances::unfinished(Errno::TIMEDOUT.raw_os_error()))),
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
             "Select a server with -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )
     };
-    let failed_with = |code| failed(&std::io::Error::from_raw_os_error(code));
+    let failed_with = |code| failed(&io::Error::from_raw_os_error(code));
     let outcome = outcome().map_err(failed_with)?;
     if !outcome.is_whole {
         return Err(failed_with(Errno::TIMEDOUT.raw_os_error()));
@@ -144,12 +144,14 @@ pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
 }
 
 /// Errors: the error number, if the search ended before all servers were found.
-fn collect(steps: Vec<Step>, failed: Option<i32>) -> Result<Outcome, i32> {
+fn collect(output: &[u8]) -> Result<Outcome, i32> {
     let mut places = Vec::new();
     let mut progress = Vec::new();
     let mut is_whole = false;
-    let mut code = failed.unwrap_or(Errno::TIMEDOUT.raw_os_error());
-    for step in steps {
+    let mut code = Errno::TIMEDOUT.raw_os_error();
+    // Time can end within a line.
+    let lines = output.split(|&byte| byte == b'\n');
+    for step in lines.map_while(|line| serde_json::from_slice(line).ok()) {
         match step {
             Step::Progress(step) => progress.push(*step),
             Step::Places(pid, found) => places.push((pid, found)),
@@ -158,7 +160,7 @@ fn collect(steps: Vec<Step>, failed: Option<i32>) -> Result<Outcome, i32> {
         }
     }
     let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
-    let clusters = target::clusters();
+    let clusters = clusters();
     let servers = instances::collect(progress).ok_or(code)?.into_iter();
     let found = servers.map(|instance| {
         let index = places.iter().position(|(pid, _)| *pid == instance.pid);
@@ -178,77 +180,58 @@ fn collect(steps: Vec<Step>, failed: Option<i32>) -> Result<Outcome, i32> {
     })
 }
 
-/// A search in another process.
-struct SearchProcess {
-    /// Errors: the error number, if it could not be started.
-    child: Result<Child, i32>,
-    reported: Receiver<Step>,
-    deadline: Instant,
+/// Directories with the configuration or the data of a server, that for the option -D first.
+/// Their file systems can hang.
+fn places_of(root: &Root, instance: &Instance) -> Vec<PathBuf> {
+    let path_of = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
+    let data = [&instance.data_directory, &instance.directory_argument];
+    let data = data.into_iter().flatten().map(path_of);
+    let config = config_file(root, instance.pid);
+    let config = config.and_then(|file| file.parent().map(Path::to_owned));
+    let pid = instance.pid;
+    let real = |path: PathBuf| match root.look_up_of(pid, &path) {
+        Ok(found) => found.path,
+        Err(_) => path,
+    };
+    // Anyone can name the directory of another server on a command line, or work in it.
+    let owner = |path: &PathBuf| Some(root.look_up_of(pid, path).ok()?.owner_and_mode().ok()?.0);
+    let is_of_user = |path: &PathBuf| owner(path).is_none_or(|uid| instance.owner_uid == Some(uid));
+    let is_own = |path: &PathBuf| match owner(path) {
+        // Configuration of root is that of the server in the data directory that it names.
+        Some(0) => Configuration::read(root, path, b"").is_some_and(|found| {
+            let data = real(found.data_directory);
+            is_of_user(&data) && instance.data_directory.as_ref().map(path_of) == Some(data)
+        }),
+        _ => is_of_user(path),
+    };
+    data.chain(config).map(real).filter(is_own).collect()
 }
 
-impl SearchProcess {
-    fn start(mut command: Command, limit: Duration) -> Self {
-        command
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let deadline = Instant::now() + limit;
-        let child = command.spawn();
-        let mut child = child.map_err(|error| error.raw_os_error().unwrap_or_default());
-        let (sender, reported) = mpsc::channel();
-        if let Some(out) = child.as_mut().ok().and_then(|child| child.stdout.take()) {
-            // It ends with the output.
-            thread::spawn(move || {
-                let lines = BufReader::new(out).lines().map_while(Result::ok);
-                for step in lines.map_while(|line| serde_json::from_str(&line).ok()) {
-                    if sender.send(step).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        Self {
-            child,
-            reported,
-            deadline,
-        }
-    }
-
-    /// Returns the reports of the process until it ends, or until the time limit, and the error
-    /// number if it could not be started.
-    fn steps(mut self) -> (Vec<Step>, Option<i32>) {
-        let failed = self.child.as_ref().err().copied();
-        let mut steps = Vec::new();
-        loop {
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            match self.reported.recv_timeout(left) {
-                Ok(step) => steps.push(step),
-                Err(RecvTimeoutError::Timeout) => return (steps, failed),
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.kill();
-                    // It has closed its output, so it is about to end.
-                    if let Ok(child) = &mut self.child {
-                        let _ = child.wait();
-                    }
-                    return (steps, failed);
-                }
-            }
-        }
-    }
-
-    fn kill(&mut self) {
-        if let Ok(child) = &mut self.child {
-            let _ = child.kill();
-        }
-    }
+/// `config_file` on the command line of a server.
+fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
+    let process = Process::open(root, pid).ok()?;
+    let mut buffer = Vec::new();
+    let arguments = process.raw_command_line(&mut buffer).ok()?;
+    let mut settings = postmaster_arguments::settings(arguments);
+    let (_, file) = settings.find(|(name, _)| name == b"config_file")?;
+    Some(PathBuf::from(OsString::from_vec(file.to_vec())))
 }
 
-/// Waiting for the end of the process might take forever.
-impl Drop for SearchProcess {
-    fn drop(&mut self) {
-        self.kill();
-    }
+/// Clusters of Debian's packages, with their owners.
+pub(crate) fn clusters() -> Vec<(PathBuf, u32)> {
+    let root = root();
+    let directories = |path: &Path| root.list(path).unwrap_or_default();
+    let mut clusters: Vec<_> = directories(Path::new("/etc/postgresql"))
+        .iter()
+        .flat_map(|version| directories(version))
+        // Not a lookup in the directory of an owner, who can make it take forever.
+        .filter_map(|cluster| {
+            let owner = root.look_up(&cluster).ok()?.owner_and_mode().ok()?.0;
+            Some((cluster, owner))
+        })
+        .collect();
+    clusters.sort();
+    clusters
 }
 
 /// `hugeinfo search`: prints each step of a search as a line of JSON.
@@ -264,7 +247,7 @@ pub(crate) fn run() -> Result<Done, Error> {
     let report = |step: Progress| {
         let places = match &step {
             Progress::Detailed(server) => {
-                let places = target::places(&root, server).into_iter();
+                let places = places_of(&root, server).into_iter();
                 let bytes = places.map(|place| place.as_os_str().as_bytes().to_vec());
                 Some(Step::Places(server.pid, bytes.collect()))
             }
@@ -288,6 +271,13 @@ pub(crate) fn run() -> Result<Done, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{chown, symlink},
+        process::Command,
+        time::Instant,
+    };
+
     use super::*;
 
     #[test]
@@ -308,9 +298,8 @@ mod tests {
             });
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &(lines.collect::<String>() + "exec sleep 60")]);
-            let process = SearchProcess::start(command, Duration::from_secs(5));
-            let (steps, failed) = process.steps();
-            collect(steps, failed)
+            let process = Running::spawn(command, Duration::from_secs(5)).expect("started");
+            collect(&process.output_in_time(MOST_BYTES).expect("output"))
         };
         let start = Instant::now();
         let Outcome { found, is_whole } = script(&lines).expect("all servers");
@@ -322,10 +311,41 @@ mod tests {
         assert!(!is_whole);
         let timed_out = Some(Errno::TIMEDOUT.raw_os_error());
         assert_eq!(script(&lines[..1]).err(), timed_out);
-        let refused = SearchProcess::start(Command::new("/nowhere"), Duration::from_secs(5));
-        let (steps, failed) = refused.steps();
-        let missing = Some(Errno::NOENT.raw_os_error());
-        assert_eq!(collect(steps, failed).err(), missing);
         assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn directory_of_root_belongs_to_the_server_that_it_names() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let root = tempfile::tempdir().expect("a directory");
+        let place = |name: &str| root.path().join(name);
+        for name in ["data", "other", "config"] {
+            fs::create_dir(place(name)).expect("created");
+        }
+        for name in ["data", "other"] {
+            chown(place(name), Some(65534), None).expect("a user");
+        }
+        let bytes = |name: &str| Some(place(name).into_os_string().into_vec());
+        let found = |data: &str, text: &str| {
+            fs::write(place("config/postgresql.conf"), text).expect("written");
+            let server = Instance {
+                owner_uid: Some(65534),
+                data_directory: bytes(data),
+                directory_argument: bytes("config"),
+                ..Instance::default()
+            };
+            places_of(&super::root(), &server)
+        };
+        let named = format!("data_directory = '{}'\n", place("data").display());
+        assert_eq!(found("data", &named), [place("data"), place("config")]);
+        assert_eq!(found("other", &named), [place("other")]);
+        assert_eq!(found("data", ""), [place("data")]);
+        // A link to the data directory.
+        symlink(place("data"), place("link")).expect("a link");
+        let named = format!("data_directory = '{}'\n", place("link").display());
+        assert_eq!(found("data", &named), [place("data"), place("config")]);
+        assert_eq!(found("config", ""), [] as [PathBuf; 0]);
     }
 }

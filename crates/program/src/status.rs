@@ -20,7 +20,8 @@ use crate::{
     Done,
     error::Error,
     machine,
-    next_start::{Detail, NextStart},
+    next_start::NextStart,
+    planned::Detail,
     target::{self, Target},
 };
 

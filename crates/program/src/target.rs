@@ -2,27 +2,21 @@
 
 use std::{
     collections::VecDeque,
-    ffi::OsString,
-    io::Read,
-    os::unix::ffi::OsStringExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use host::{
-    escape,
-    linux::{process::Process, root::Root},
-    server::{configuration::Configuration, instances::Instance, postmaster_arguments},
-};
+use host::escape;
 
 use crate::{
     Server,
     error::Error,
     is_root,
-    next_start::{Detail, NextStart},
+    next_start::NextStart,
     owner::unreachable,
+    planned::Detail,
     postgres, root,
     search::{self, Found},
 };
@@ -74,7 +68,7 @@ impl Target {
 
     /// All servers that run, and the clusters of Debian's packages that do not.
     pub(crate) fn all() -> Result<Vec<Self>, Error> {
-        let mut clusters = clusters();
+        let mut clusters = search::clusters();
         let mut targets = Vec::new();
         for found in search::candidates()? {
             let target = Self::found(found);
@@ -205,43 +199,6 @@ struct Queue {
     running: usize,
 }
 
-/// Directories with the configuration or the data of a server, that for the option -D first.
-/// Their file systems can hang.
-pub(crate) fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
-    let path_of = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
-    let data = [&instance.data_directory, &instance.directory_argument];
-    let data = data.into_iter().flatten().map(path_of);
-    let config = config_file(root, instance.pid);
-    let config = config.and_then(|file| file.parent().map(Path::to_owned));
-    let pid = instance.pid;
-    let real = |path: PathBuf| match root.look_up_of(pid, &path) {
-        Ok(found) => found.path,
-        Err(_) => path,
-    };
-    // Anyone can name the directory of another server on a command line, or work in it.
-    let owner = |path: &PathBuf| Some(root.look_up_of(pid, path).ok()?.owner_and_mode().ok()?.0);
-    let is_of_user = |path: &PathBuf| owner(path).is_none_or(|uid| instance.owner_uid == Some(uid));
-    let is_own = |path: &PathBuf| match owner(path) {
-        // Configuration of root is that of the server in the data directory that it names.
-        Some(0) => Configuration::read(root, path, b"").is_some_and(|found| {
-            let data = real(found.data_directory);
-            is_of_user(&data) && instance.data_directory.as_ref().map(path_of) == Some(data)
-        }),
-        _ => is_of_user(path),
-    };
-    data.chain(config).map(real).filter(is_own).collect()
-}
-
-/// `config_file` on the command line of a server.
-fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
-    let process = Process::open(root, pid).ok()?;
-    let mut buffer = Vec::new();
-    let arguments = process.raw_command_line(&mut buffer).ok()?;
-    let mut settings = postmaster_arguments::settings(arguments);
-    let (_, file) = settings.find(|(name, _)| name == b"config_file")?;
-    Some(PathBuf::from(OsString::from_vec(file.to_vec())))
-}
-
 /// The server that uses this directory for its configuration or data. If the search has no answer,
 /// because any user can make it hang, that of its data directory according to the lock file there.
 ///
@@ -287,72 +244,9 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
     }
 }
 
-/// Whether Debian starts a cluster at boot. Other servers: yes.
-pub(crate) fn starts_at_boot(directory: &Path) -> bool {
-    // A file of the owner of the cluster, which might be a FIFO.
-    let file = root().look_up(&directory.join("start.conf"));
-    let mut bytes = Vec::new();
-    let read = file.and_then(|file| file.open()?.take(64 << 10).read_to_end(&mut bytes));
-    if read.is_err() {
-        bytes.clear();
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    // As Debian's PgCommon.pm: the first word.
-    let mut words = text.lines().map(|line| {
-        let end = line.find('#').unwrap_or(line.len());
-        line[..end].trim()
-    });
-    let mode = words.find(|word| !word.is_empty());
-    !matches!(mode, Some("manual" | "disabled"))
-}
-
-/// Clusters of Debian's packages, with their owners.
-pub(crate) fn clusters() -> Vec<(PathBuf, u32)> {
-    let root = root();
-    let directories = |path: &Path| root.list(path).unwrap_or_default();
-    let mut clusters: Vec<_> = directories(Path::new("/etc/postgresql"))
-        .iter()
-        .flat_map(|version| directories(version))
-        // Not a lookup in the directory of an owner, who can make it take forever.
-        .filter_map(|cluster| {
-            let owner = root.look_up(&cluster).ok()?.owner_and_mode().ok()?.0;
-            Some((cluster, owner))
-        })
-        .collect();
-    clusters.sort();
-    clusters
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        os::unix::fs::{chown, symlink},
-    };
-
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
-
     use super::*;
-
-    #[test]
-    fn clusters_that_start_at_boot() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let file = directory.path().join("start.conf");
-        for (text, expected) in [
-            ("auto\n", true),
-            ("# manual\n\nauto\nmanual\n", true),
-            ("# auto, manual or disabled\n manual # by hand\n", false),
-            ("disabled", false),
-            ("", true),
-        ] {
-            fs::write(&file, text).expect("written");
-            assert_eq!(starts_at_boot(directory.path()), expected, "{text:?}");
-        }
-        // Reading it would never end.
-        fs::remove_file(&file).expect("removed");
-        mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).expect("a FIFO");
-        assert!(starts_at_boot(directory.path()));
-    }
 
     #[test]
     fn owner_whose_files_hang_does_not_delay_others() {
@@ -372,40 +266,5 @@ mod tests {
         });
         let found: Vec<_> = found.into_iter().filter_map(Result::ok).collect();
         assert_eq!(found, [Some(2)]);
-    }
-
-    #[test]
-    fn directory_of_root_belongs_to_the_server_that_it_names() {
-        if !rustix::process::geteuid().is_root() {
-            return;
-        }
-        let root = tempfile::tempdir().expect("a directory");
-        let place = |name: &str| root.path().join(name);
-        for name in ["data", "other", "config"] {
-            fs::create_dir(place(name)).expect("created");
-        }
-        for name in ["data", "other"] {
-            chown(place(name), Some(65534), None).expect("a user");
-        }
-        let bytes = |name: &str| Some(place(name).into_os_string().into_vec());
-        let found = |data: &str, text: &str| {
-            fs::write(place("config/postgresql.conf"), text).expect("written");
-            let server = Instance {
-                owner_uid: Some(65534),
-                data_directory: bytes(data),
-                directory_argument: bytes("config"),
-                ..Instance::default()
-            };
-            places(&super::root(), &server)
-        };
-        let named = format!("data_directory = '{}'\n", place("data").display());
-        assert_eq!(found("data", &named), [place("data"), place("config")]);
-        assert_eq!(found("other", &named), [place("other")]);
-        assert_eq!(found("data", ""), [place("data")]);
-        // A link to the data directory.
-        symlink(place("data"), place("link")).expect("a link");
-        let named = format!("data_directory = '{}'\n", place("link").display());
-        assert_eq!(found("data", &named), [place("data"), place("config")]);
-        assert_eq!(found("config", ""), [] as [PathBuf; 0]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::linux::{
     cgroup,
-    error::{Absence, ReadError, absent_or, fact},
+    error::{Absence, Absent, ReadError, absent_or, fact},
     growth::TryPush,
     hugepages, pages,
     passwd::{self, Users},
@@ -140,6 +140,14 @@ pub fn collect(steps: impl IntoIterator<Item = Progress>) -> Option<Vec<Instance
         }
     }
     is_complete.then(|| servers.into_values().collect())
+}
+
+/// A search that ended with this error number before all servers were found.
+pub fn unfinished(errno: i32) -> Absent {
+    Absent {
+        path: "/proc/PID of other processes".into(),
+        why: Absence::Failed(errno),
+    }
 }
 
 /// PIDs of processes that created a System V segment that is in use, without duplicates.

@@ -21,7 +21,7 @@ fn takes_next(argument: &[u8]) -> bool {
 }
 
 /// The arguments, the program first.
-pub(crate) fn arguments(command_line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn arguments(command_line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let end = command_line.strip_suffix(b"\0").unwrap_or(command_line);
     end.split(|&b| b == 0)
 }

@@ -68,6 +68,15 @@ impl SharedMemoryType {
             Self::Sysv => "sysv",
         }
     }
+
+    /// Parses the setting like PostgreSQL.
+    pub fn parse(value: &str) -> Option<Self> {
+        match value.to_ascii_lowercase().as_str() {
+            "mmap" => Some(Self::Mmap),
+            "sysv" => Some(Self::Sysv),
+            _ => None,
+        }
+    }
 }
 
 /// Settings of the server.

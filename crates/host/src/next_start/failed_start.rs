@@ -27,7 +27,13 @@ impl FailedStart {
     /// `end` describes how the program ended. `is_failure` is true if it ended like PostgreSQL
     /// after an error of its own, with `exit(1)` or, without configuration files, `exit(2)`. Files
     /// belong to the scratch directory if their names start with `scratch` or are relative.
-    pub fn parse(text: &str, program: &str, end: &str, is_failure: bool, scratch: &str) -> Self {
+    pub fn parse(
+        text: &str,
+        program: &str,
+        end: &str,
+        is_failure: bool,
+        scratch: Option<&str>,
+    ) -> Self {
         let mut refusal = Self::default();
         let mut location = None;
         let mut is_short = false;
@@ -61,7 +67,7 @@ impl FailedStart {
                 .extend((!rest.is_empty()).then(|| rest.to_owned()));
         } else {
             refusal.is_of_configuration = is_failure
-                && !refusal.message.contains(scratch)
+                && scratch.is_none_or(|scratch| !refusal.message.contains(scratch))
                 && location.is_none_or(|location| is_postgres_own(&location))
                 && !is_short
                 && !is_want(refusal.state, &refusal.message)
@@ -165,7 +171,7 @@ mod tests {
     const SCRATCH: &str = "/tmp/pg_hugeinfo-plan.0123456789abcdef";
 
     fn parse(text: &str) -> FailedStart {
-        FailedStart::parse(text, "postgres", "exit status 1", true, SCRATCH)
+        FailedStart::parse(text, "postgres", "exit status 1", true, Some(SCRATCH))
     }
 
     #[test]
@@ -223,14 +229,15 @@ mod tests {
     #[test]
     fn failure_without_message_is_described_by_its_end() {
         let loader = "/usr/bin/postgres: error while loading shared libraries: libz.so.1: x\n";
-        let refusal = FailedStart::parse(loader, "postgres", "exit status 127", false, SCRATCH);
+        let refusal =
+            FailedStart::parse(loader, "postgres", "exit status 127", false, Some(SCRATCH));
         assert!(!refusal.is_of_configuration);
         assert_eq!(refusal.detail, [loader.trim_ascii()]);
-        let refusal = FailedStart::parse("", "postgres", "signal 9", false, SCRATCH);
+        let refusal = FailedStart::parse("", "postgres", "signal 9", false, Some(SCRATCH));
         assert!(refusal.into_sentence().ends_with(": signal 9"));
         // A signal can follow misleading messages.
         let words = "FATAL:  F0000: configuration file \"/x\" contains errors\n";
-        let refusal = FailedStart::parse(words, "postgres", "signal 9", false, SCRATCH);
+        let refusal = FailedStart::parse(words, "postgres", "signal 9", false, Some(SCRATCH));
         assert!(!refusal.is_of_configuration);
     }
 }
