@@ -182,7 +182,7 @@ fn with_next_starts(targets: Vec<Target>, options: &Options) -> Result<Vec<Candi
     let moment = options.moment;
     let read = move |target: &Target| match target.postmaster {
         Some(_) if moment != Some(Moment::Restart) => Ok(None),
-        Some(pid) if target.is_only_found() && target.is_in_use => {
+        Some(pid) if target.is_only_found && target.is_in_use => {
             match machine::next_start_as_now(pid)? {
                 Some(next) => Ok(Some(next)),
                 None => NextStart::read(&target.options(&server), Detail::Pages).map(Some),
@@ -215,13 +215,13 @@ fn needs((target, next): &Candidate) -> (Option<u32>, Bytes) {
         return (None, Bytes(0));
     };
     let settings = next.settings.as_ref();
-    let bytes = settings.map_or(0, |settings| settings.shared_memory_bytes);
+    let bytes = settings.map_or(0, |settings| settings.server.shared_memory_bytes);
     (next.owner, Bytes(bytes))
 }
 
 fn needs_huge_pages(next: &Result<NextStart, Error>) -> bool {
     let settings = next.as_ref().ok().and_then(|next| next.settings().ok());
-    settings.is_some_and(|settings| settings.huge_pages == HugePages::On)
+    settings.is_some_and(|settings| settings.server.huge_pages == HugePages::On)
 }
 
 /// One of the servers.

@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
     let planned = Planned::prepare(&options.server, Trust::Own)?;
     let start = NextStart::of(&planned, Detail::All)?;
-    let next = start.settings()?.server();
+    let next = start.settings()?.server.clone();
     plan::note_differences(&next);
     let machine = match options.capacity.pod {
         true => machine::stopped(&start, ServerState::NotCreated)?,

@@ -4,7 +4,6 @@ use std::{
     collections::{BTreeMap, HashSet},
     ffi::OsString,
     os::unix::ffi::OsStringExt,
-    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -31,14 +30,14 @@ use host::{
         transparent_hugepage,
     },
     server::{
-        configuration::{self, Values},
         connection::Connection,
         facts::{Facts, Subject, through},
         instances::{self, Instance},
         postmaster_arguments, postmaster_pid,
-        setting::{FileLine, Setting, SettingSource},
+        setting::{Setting, SettingSource},
         state::{Backing, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility,
+        configuration::{self, Values},
     },
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -47,7 +46,7 @@ use crate::{
     error::Error,
     is_root,
     next_start::NextStart,
-    planned::{Detail, Settings},
+    planned::{Detail, Settings, WATCHED},
     root,
     search::{self, Found},
     target::Target,
@@ -113,8 +112,7 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
     Ok(now.zip(data).map(|(now, data)| NextStart {
         version: String::new(),
         data_directory: Some(OsString::from_vec(data).into()),
-        config_file: None,
-        settings: Ok(now.settings()),
+        settings: Ok(now),
         last_options: Vec::new(),
         starts_at_boot: true,
         owner: running.owner,
@@ -126,24 +124,28 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
 pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Machine, ReadError> {
     let root = root();
     search::start();
-    let server = match &next.settings {
-        Ok(settings) => settings.server(),
-        Err(_) => Server {
-            huge_pages: HugePages::Try,
-            shared_memory_type: SharedMemoryType::Mmap,
-            huge_page_size_bytes: None,
-            shared_memory_bytes: 0,
-        },
+    let settings = next.settings.as_ref().ok();
+    let unknown = || Server {
+        huge_pages: HugePages::Try,
+        shared_memory_type: SharedMemoryType::Mmap,
+        huge_page_size_bytes: None,
+        shared_memory_bytes: 0,
     };
+    let server = settings.map_or_else(unknown, |settings| settings.server.clone());
     let nobody = Subject {
         postmaster: None,
         address: 0,
     };
-    let facts = Facts::read(&root, server.clone(), &nobody)?;
-    let facts = facts.with_pod_limits(|name| std::env::var_os(name));
-    let facts = facts.with_host(&root)?;
+    let facts = Facts::read(&root, server.clone(), &nobody)?.with_host(&root)?;
+    // No session can change a setting.
+    let places = settings.map_or_else(BTreeMap::new, |settings| {
+        watched(settings, |name| {
+            let source = settings.sources.get(name);
+            source.cloned().unwrap_or(SettingSource::File(None))
+        })
+    });
+    let facts = completed(&root, facts, None, next.owner, settings, places)?;
     let this = fact(Process::this(&root))?;
-    let settings = next.settings.as_ref().ok();
     let state = State {
         planned: Some(server),
         // It has no memory yet.
@@ -152,41 +154,42 @@ pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Mac
             page_bytes: Some(facts.state.base_page_bytes),
             mappings: 0,
         }),
-        next_boot: next_boot(&root, &facts)?,
         memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
         files: prevents_start(next).unwrap_or(Files::NothingPending),
         ..facts.state
     };
-    let facts = Facts {
-        state,
-        is_whole: true,
-        nodes: fact(node::read(&root, || ()))?,
-        is_container: container::is_container(&root)?,
-        other_servers: other_servers(None, next.owner)?,
-        visibility: visibility::read(&root)?,
-        max_connections: settings.map_or(0, |settings| settings.max_connections),
-        shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
-        settings: settings.map_or_else(BTreeMap::new, |settings| {
-            let server = settings.server();
-            let values = values(
-                &server,
-                settings.max_connections,
-                settings.shared_buffers_bytes,
-            );
-            let file = next.config_file.as_deref();
-            sources(
-                values,
-                |name| settings.on_command_line.contains_key(name),
-                file,
-            )
-        }),
-        // No session can change a setting.
-        allows_alter_system: false,
-        ..facts
-    };
-    let mut machine = Machine::new(facts);
+    let mut machine = Machine::new(Facts { state, ..facts });
     machine.server_state = server_state;
     Ok(machine)
+}
+
+/// Adds the facts about the host that are the same for a server that runs and one that does not.
+/// `places` are its settings, with the place to change them.
+fn completed(
+    root: &Root,
+    facts: Facts,
+    own: Option<u32>,
+    owner: Option<u32>,
+    settings: Option<&Settings>,
+    places: BTreeMap<&'static str, Setting>,
+) -> Result<Facts, ReadError> {
+    let facts = facts.with_pod_limits(|name| std::env::var_os(name));
+    let next_boot = NextBoot::read(root, facts.state.kernel(), is_etc_kept(root)?)?;
+    Ok(Facts {
+        is_whole: true,
+        nodes: fact(node::read(root, || ()))?,
+        is_container: container::is_container(root)?,
+        other_servers: other_servers(own, owner)?,
+        visibility: visibility::read(root)?,
+        max_connections: settings.map_or(0, |settings| settings.max_connections),
+        shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
+        settings: places,
+        state: State {
+            next_boot,
+            ..facts.state
+        },
+        ..facts
+    })
 }
 
 /// The other servers. For root, those of users other than `owner` are foreign, unless the
@@ -212,47 +215,27 @@ fn prevents_start(next: &NextStart) -> Option<Files> {
     Some(Files::Refused(refusal.clone().into_sentence()))
 }
 
-/// The settings that advice is about, with the place to change them: the command line, if it sets
-/// them, or the file.
-fn sources(
-    values: [(&'static str, String); 5],
-    is_on_command_line: impl Fn(&str) -> bool,
-    file: Option<&Path>,
+/// The settings that advice is about.
+fn watched(
+    settings: &Settings,
+    source: impl Fn(&str) -> SettingSource,
 ) -> BTreeMap<&'static str, Setting> {
-    let file = file.map(|path| FileLine {
-        path: path.to_owned(),
-        line: 0,
-    });
-    let settings = values.map(|(name, value)| {
-        let source = match is_on_command_line(name) {
-            true => SettingSource::CommandLine,
-            false => SettingSource::File(file.clone()),
-        };
-        (name, Setting { value, source })
-    });
-    settings.into()
-}
-
-fn values(
-    server: &Server,
-    max_connections: u64,
-    shared_buffers: u64,
-) -> [(&'static str, String); 5] {
+    let server = &settings.server;
     let huge_page_size = server.huge_page_size_bytes.unwrap_or_default();
-    [
-        ("huge_pages", server.huge_pages.as_str().to_owned()),
-        ("huge_page_size", format!("{}kB", huge_page_size >> 10)),
-        (
-            "shared_memory_type",
-            server.shared_memory_type.as_str().to_owned(),
-        ),
-        ("max_connections", max_connections.to_string()),
-        ("shared_buffers", format!("{}kB", shared_buffers >> 10)),
-    ]
-}
-
-fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, ReadError> {
-    NextBoot::read(root, facts.state.kernel(), is_etc_kept(root)?)
+    let values = [
+        server.huge_pages.as_str().to_owned(),
+        format!("{}kB", huge_page_size >> 10),
+        server.shared_memory_type.as_str().to_owned(),
+        settings.max_connections.to_string(),
+        format!("{}kB", settings.shared_buffers_bytes >> 10),
+    ];
+    let values = WATCHED.into_iter().zip(values);
+    values
+        .map(|(name, value)| {
+            let source = source(name);
+            (name, Setting { value, source })
+        })
+        .collect()
 }
 
 /// A server that runs.
@@ -333,7 +316,7 @@ impl Running {
             // A start with other settings.
             _ => None,
         };
-        let is_found = options.is_found && is_root();
+        let is_found = options.is_only_found;
         let mut machine = match unchanged {
             Some(now) => self.with(root, &now, Ok(None))?,
             None if is_found && options.settings.is_empty() => {
@@ -355,81 +338,79 @@ impl Running {
     fn with(
         &self,
         root: &Root,
-        now: &Now,
+        now: &Settings,
         next: Result<Option<&NextStart>, String>,
     ) -> Result<Machine, Error> {
         let (server, segment) = (now.server.clone(), self.segment.clone());
         let facts = Facts::of_process(root, server, Ok(&self.process), segment)?;
-        let facts = facts.with_pod_limits(|name| std::env::var_os(name));
-        let config_file = next.as_ref().ok().copied().flatten();
-        let config_file = config_file.and_then(|next| next.config_file.as_deref());
+        let facts = facts.with_postmaster(root, Ok(&self.process))?;
+        let places = watched(now, |name| {
+            let mut settings = postmaster_arguments::settings(&self.command_line);
+            match settings.any(|(set, _)| set == name.as_bytes()) {
+                true => SettingSource::CommandLine,
+                false => SettingSource::File(None),
+            }
+        });
+        let own = Some(self.process.pid());
+        let facts = completed(root, facts, own, self.owner, Some(now), places)?;
         let files = match next {
             Err(command) => Files::NotNamed(command),
             Ok(None) => Files::NothingPending,
             Ok(Some(next)) => match (prevents_start(next), &next.settings) {
-                (None, Ok(settings)) if !facts.state.is_as_now(&settings.server()) => {
-                    Files::Planned(settings.server())
+                (None, Ok(settings)) if !facts.state.is_as_now(&settings.server) => {
+                    Files::Planned(settings.server.clone())
                 }
                 (files, _) => files.unwrap_or(Files::NothingPending),
             },
         };
-        let is_on_command_line = |name: &str| {
-            let mut settings = postmaster_arguments::settings(&self.command_line);
-            settings.any(|(set, _)| set == name.as_bytes())
-        };
-        let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
-        let facts = self.with_environment(root, facts, files)?;
-        Ok(Machine::new(Facts {
-            max_connections: now.max_connections,
-            shared_buffers_bytes: now.shared_buffers_bytes,
-            settings: sources(values, is_on_command_line, config_file),
-            ..facts
-        }))
+        Ok(Machine::new(self.with_segment(root, facts, files)?))
     }
 
     /// The settings with which the server runs, from files that have not changed. `None`: a value
     /// has an unusual form.
-    fn started_with(&self, values: &Values) -> Option<Now> {
+    fn started_with(&self, values: &Values) -> Option<Settings> {
         let value = |name, default| values.get(name).map_or(default, String::as_str);
         let size = configuration::parse_size(value("huge_page_size", "0"))?;
-        Some(Now {
-            server: Server {
-                huge_pages: configuration::parse_huge_pages(value("huge_pages", "try"))?,
-                shared_memory_type: self.shared_memory_type,
-                huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
-                shared_memory_bytes: self.stated_bytes()?,
-            },
+        let server = Server {
+            huge_pages: configuration::parse_huge_pages(value("huge_pages", "try"))?,
+            shared_memory_type: self.shared_memory_type,
+            huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
+            shared_memory_bytes: self.stated_bytes()?,
+        };
+        Some(Settings {
             max_connections: value("max_connections", "100").parse().ok()?,
             shared_buffers_bytes: configuration::parse_blocks(value("shared_buffers", "128MB"))?,
+            ..Settings::of(server)
         })
     }
 
     /// The settings with which the server probably runs, if its files have changed. Its memory
     /// excludes some values.
-    fn probable(&self, next: Option<&NextStart>) -> Result<Now, Error> {
+    fn probable(&self, next: Option<&NextStart>) -> Result<Settings, Error> {
         let settings = next.and_then(|next| next.settings.as_ref().ok());
         let (stated, page) = match &self.segment {
             Ok(segment) => (self.stated_bytes(), segment.page_bytes),
             Err(_) => (None, None),
         };
         let is_huge = page.is_some_and(|page| page > host::linux::pages::base_page_bytes());
-        let huge_pages = match (settings.map(|settings| settings.huge_pages), is_huge) {
+        let huge_pages = match (settings.map(|settings| settings.server.huge_pages), is_huge) {
             (Some(HugePages::Off), true) | (Some(HugePages::On), false) | (None, _) => {
                 HugePages::Try
             }
             (Some(next), _) => next,
         };
-        let size = settings.and_then(|settings| settings.huge_page_size_bytes);
+        let size = settings.and_then(|settings| settings.server.huge_page_size_bytes);
         let missing = || Error::new("the size of the main shared memory segment is unknown");
-        Ok(Now {
-            server: Server {
-                huge_pages,
-                shared_memory_type: self.shared_memory_type,
-                huge_page_size_bytes: size.filter(|size| !is_huge || page == Some(*size)),
-                shared_memory_bytes: stated.ok_or_else(missing)?,
-            },
+        let server = Server {
+            huge_pages,
+            shared_memory_type: self.shared_memory_type,
+            huge_page_size_bytes: size.filter(|size| !is_huge || page == Some(*size)),
+            shared_memory_bytes: stated.ok_or_else(missing)?,
+        };
+        Ok(Settings {
             max_connections: settings.map_or(0, |settings| settings.max_connections),
             shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
+            ..Settings::of(server)
         })
     }
 
@@ -442,17 +423,10 @@ impl Running {
             .checked_next_multiple_of(1 << 20)
     }
 
-    /// Adds the facts about the host, the processes of the server, and other servers.
-    fn with_environment(
-        &self,
-        root: &Root,
-        facts: Facts,
-        files: Files,
-    ) -> Result<Facts, ReadError> {
+    /// Adds the facts about the main segment and the processes of the server.
+    fn with_segment(&self, root: &Root, facts: Facts, files: Files) -> Result<Facts, ReadError> {
         let mut buffer = Vec::new();
         let postmaster = &self.process;
-        let facts = facts.with_postmaster(root, Ok(postmaster))?;
-        let nodes = fact(node::read(root, || ()))?;
         let largest = self
             .members
             .iter()
@@ -462,7 +436,7 @@ impl Running {
             None => None,
         };
         let largest = largest.as_ref().map_or(postmaster, |(process, _)| process);
-        let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
+        let has_several_nodes = facts.nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
         let may_be_transparent = facts.state.backing() == Backing::SmallPages
             && facts.state.thp.as_ref().is_ok_and(shared_thp_may_be_used);
         let mappings = match has_several_nodes || may_be_transparent {
@@ -472,7 +446,6 @@ impl Running {
         let pmd_bytes = fact(transparent_hugepage::pmd_bytes(root))?.ok();
         let object = fact(segment::object(postmaster, self.address))?.ok();
         let state = State {
-            next_boot: next_boot(root, &facts)?,
             has_pending_restart: files != Files::NothingPending,
             files,
             processes: self.members.iter().map(|member| member.figures).collect(),
@@ -493,14 +466,9 @@ impl Running {
         };
         Ok(Facts {
             state,
-            is_whole: true,
-            nodes,
             is_segment_aligned: object
                 .zip(pmd_bytes)
                 .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
-            is_container: container::is_container(root)?,
-            other_servers: other_servers(Some(postmaster.pid()), self.owner)?,
-            visibility: visibility::read(root)?,
             allows_alter_system: true,
             ..facts
         })
@@ -564,29 +532,6 @@ fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
     let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
     let boot = read(ClockId::Realtime).saturating_sub(read(ClockId::Boottime));
     Ok(boot.saturating_add(since_boot).as_secs())
-}
-
-/// The settings with which a server runs.
-struct Now {
-    server: Server,
-    max_connections: u64,
-    shared_buffers_bytes: u64,
-}
-
-impl Now {
-    /// The settings of a start with the same settings.
-    fn settings(self) -> Settings {
-        Settings {
-            huge_pages: self.server.huge_pages,
-            shared_memory_type: self.server.shared_memory_type,
-            huge_page_size_bytes: self.server.huge_page_size_bytes,
-            shared_memory_bytes: self.server.shared_memory_bytes,
-            max_connections: self.max_connections,
-            shared_buffers_bytes: self.shared_buffers_bytes,
-            on_command_line: BTreeMap::new(),
-            log_directory: PathBuf::new(),
-        }
-    }
 }
 
 /// A process of the server.

@@ -126,9 +126,9 @@ struct Server {
     /// The postmaster. `None`: the server does not run, or was not searched for.
     #[arg(skip)]
     postmaster: Option<u32>,
-    /// The search has found this server, and nobody has named it.
+    /// See [`target::Target::is_only_found`].
     #[arg(skip)]
-    is_found: bool,
+    is_only_found: bool,
 }
 
 impl Server {
@@ -154,7 +154,7 @@ impl Server {
             bindir: self.bindir.clone(),
             time_limit: self.time_limit,
             postmaster: None,
-            is_found: false,
+            is_only_found: false,
         }
     }
 

@@ -46,8 +46,6 @@ pub(crate) struct NextStart {
     pub(crate) version: String,
     /// The real data directory. `None`: there is none yet.
     pub(crate) data_directory: Option<PathBuf>,
-    /// The configuration file. `None`: the default.
-    pub(crate) config_file: Option<PathBuf>,
     /// Errors: PostgreSQL would not start.
     pub(crate) settings: Result<Settings, FailedStart>,
     /// The settings among the options of the last start of a server that does not run, as
@@ -99,7 +97,7 @@ impl NextStart {
     }
 
     fn read_as_root(server: &Server, detail: Detail) -> Result<Self, Error> {
-        if server.is_found {
+        if server.is_only_found {
             return Err(Error::with_hint(
                 "the next start is unknown, because root runs PostgreSQL only for servers that are named",
                 format!("If you trust its configuration: {}", server.named_by()),
@@ -183,7 +181,6 @@ impl NextStart {
             Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Self {
                 version: String::new(),
                 data_directory: None,
-                config_file: None,
                 settings: Err(refusal),
                 last_options: Vec::new(),
                 starts_at_boot: true,
@@ -206,7 +203,6 @@ impl NextStart {
                 Detail::All => planned.version()?,
             },
             data_directory: planned.data_directory(),
-            config_file: planned.config_file(),
             settings,
             last_options: planned.last_options.clone(),
             starts_at_boot: true,
@@ -326,12 +322,14 @@ mod tests {
         fs::write(&file, "").expect("written");
         let of_owner = |data: Option<&Path>, owner| {
             let json = serde_json::json!({
-                "version": "15.1\u{1b}[2J\nx", "data_directory": data, "config_file": null, "owner": 0, "starts_at_boot": true,
+                "version": "15.1\u{1b}[2J\nx", "data_directory": data, "owner": 0, "starts_at_boot": true,
                 "last_options": ["huge_pages=\u{1b}"],
                 "settings": { "Ok": {
-                    "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
-                    "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
-                    "on_command_line": {}, "log_directory": "",
+                    "server": {
+                        "huge_pages": "On", "shared_memory_type": "Mmap",
+                        "huge_page_size_bytes": null, "shared_memory_bytes": 0,
+                    },
+                    "max_connections": 0, "shared_buffers_bytes": 0, "sources": {}, "log_directory": "",
                 } },
             });
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");

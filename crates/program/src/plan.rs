@@ -46,7 +46,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let start = NextStart::read(&options.server, Detail::All)?;
-    let next = start.settings()?.server();
+    let next = start.settings()?.server.clone();
     note_differences(&next);
     let result = Planning {
         bytes: next.shared_memory_bytes,

@@ -12,9 +12,10 @@ use host::{
     escape,
     next_start::{self, Computation, Origin, SIZING},
     server::{
-        configuration::{self, Configuration, Values},
         postmaster_arguments,
+        setting::{FileLine, SettingSource},
         state::{self, HugePages, SharedMemoryType},
+        configuration::{self, Configuration, Values},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -35,28 +36,35 @@ pub(crate) enum Detail {
     All,
 }
 
-/// The settings of the next start.
+/// The settings that advice is about.
+pub(crate) const WATCHED: [&str; 5] = [
+    "huge_pages",
+    "huge_page_size",
+    "shared_memory_type",
+    "max_connections",
+    "shared_buffers",
+];
+
+/// The settings of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    pub(crate) huge_pages: state::HugePages,
-    pub(crate) shared_memory_type: state::SharedMemoryType,
-    pub(crate) huge_page_size_bytes: Option<u64>,
-    pub(crate) shared_memory_bytes: u64,
+    pub(crate) server: state::Server,
     pub(crate) max_connections: u64,
     pub(crate) shared_buffers_bytes: u64,
-    /// Settings on the command line of the server, by name.
-    pub(crate) on_command_line: BTreeMap<String, String>,
+    /// The places in which [`WATCHED`] are set. Empty: not computed.
+    pub(crate) sources: BTreeMap<String, SettingSource>,
     /// Empty: not computed.
     pub(crate) log_directory: PathBuf,
 }
 
 impl Settings {
-    pub(crate) fn server(&self) -> state::Server {
-        state::Server {
-            huge_pages: self.huge_pages,
-            shared_memory_type: self.shared_memory_type,
-            huge_page_size_bytes: self.huge_page_size_bytes.filter(|bytes| *bytes > 0),
-            shared_memory_bytes: self.shared_memory_bytes,
+    pub(crate) fn of(server: state::Server) -> Self {
+        Self {
+            server,
+            max_connections: 0,
+            shared_buffers_bytes: 0,
+            sources: BTreeMap::new(),
+            log_directory: PathBuf::new(),
         }
     }
 }
@@ -215,11 +223,6 @@ impl Planned {
         (!self.is_new).then(|| self.place.data.clone())
     }
 
-    /// The configuration file, if there is one.
-    pub(crate) fn config_file(&self) -> Option<PathBuf> {
-        (!self.is_new).then(|| self.place.config_file.clone())
-    }
-
     /// The version, such as `15.20`.
     pub(crate) fn version(&self) -> Result<String, Error> {
         next_start::version(&self.computation.runner, &self.program)
@@ -235,23 +238,13 @@ impl Planned {
                 Some(settings) => settings,
                 None => self.settings_of_pages()?,
             };
-        let on_command_line = postmaster_arguments::settings(&command_line)
-            .filter_map(|(name, value)| {
-                let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
-                Some((text(&name)?, text(value)?))
-            })
-            .collect();
-        let mut settings = Settings {
+        let mut settings = Settings::of(state::Server {
             huge_pages,
             shared_memory_type,
             // 0 is the default of the kernel.
             huge_page_size_bytes: Some(huge_page_size).filter(|bytes| *bytes > 0),
             shared_memory_bytes: 0,
-            max_connections: 0,
-            shared_buffers_bytes: 0,
-            on_command_line,
-            log_directory: PathBuf::new(),
-        };
+        });
         if detail == Detail::All {
             let names = ["max_connections", "shared_buffers", "block_size"];
             let [connections, buffers, block]: [u64; 3] = computation.values(names)?;
@@ -259,9 +252,40 @@ impl Planned {
             settings.max_connections = connections;
             settings.shared_buffers_bytes = buffers.saturating_mul(block);
             settings.log_directory = logs.into();
+            settings.sources = self.sources(&command_line);
         }
-        settings.shared_memory_bytes = computation.finish_segment(segment, &[])?;
+        settings.server.shared_memory_bytes = computation.finish_segment(segment, &[])?;
         Ok(settings)
+    }
+
+    /// The places in which settings are set, or can be. Files that others include are not read.
+    fn sources(&self, command_line: &[u8]) -> BTreeMap<String, SettingSource> {
+        let lines = |file: &Path| {
+            let text = root().read_small(file).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let lines = text.lines().zip(1..);
+            let lines = lines.filter_map(|(text, line)| Some((configuration::parse_line(text)?.0, line)));
+            lines.collect::<BTreeMap<_, u32>>()
+        };
+        let auto = self.place.data.join("postgresql.auto.conf");
+        let files = [auto, self.place.config_file.clone()];
+        let files = files.map(|path| (lines(&path), path));
+        let source = |name: &str| {
+            let mut given = postmaster_arguments::settings(command_line);
+            if given.any(|(given, _)| given == name.as_bytes()) {
+                return SettingSource::CommandLine;
+            }
+            let set = files
+                .iter()
+                .find_map(|(lines, path)| Some((path, *lines.get(name)?)));
+            let (path, line) = set.unwrap_or((&self.place.config_file, 0));
+            let path = path.clone();
+            SettingSource::File(Some(FileLine { path, line }))
+        };
+        let sources = WATCHED
+            .into_iter()
+            .map(|name| (name.to_owned(), source(name)));
+        sources.collect()
     }
 
     /// The settings that determine the pages, if PostgreSQL is not needed to understand them.

@@ -33,9 +33,9 @@ pub(crate) struct Target {
     pub(crate) owner: Option<u32>,
     /// Whether the search has seen that its shared memory is in use ([`Instance::is_in_use`]).
     pub(crate) is_in_use: bool,
-    /// Whether a person or the configuration of the host names the directory. Any user can have a
-    /// process that looks like a server to the search.
-    is_named: bool,
+    /// True for root if neither a person nor the configuration of the host names the directory. Any
+    /// user can have a process that looks like a server to the search.
+    pub(crate) is_only_found: bool,
 }
 
 impl Target {
@@ -62,7 +62,7 @@ impl Target {
             directory: Some(directory),
             owner: Some(owner),
             is_in_use: false,
-            is_named: true,
+            is_only_found: false,
         })
     }
 
@@ -80,14 +80,14 @@ impl Target {
             postmaster: None,
             owner: Some(owner),
             is_in_use: false,
-            is_named: true,
+            is_only_found: false,
         }));
         Ok(targets)
     }
 
     fn found(found: Found) -> Self {
         Self {
-            is_named: found.cluster.is_some(),
+            is_only_found: is_root() && found.cluster.is_none(),
             directory: found.cluster.or(found.places.into_iter().next()),
             postmaster: Some(found.instance.pid),
             owner: found.instance.owner_uid,
@@ -104,16 +104,11 @@ impl Target {
         }
     }
 
-    /// True for a server that the search has found, and that nobody has named to root.
-    pub(crate) fn is_only_found(&self) -> bool {
-        is_root() && !self.is_named
-    }
-
     /// The options for this server.
     pub(crate) fn options(&self, server: &Server) -> Server {
         Server {
             postmaster: self.postmaster,
-            is_found: !self.is_named,
+            is_only_found: self.is_only_found,
             ..server.at(self.directory.clone())
         }
     }
@@ -134,7 +129,7 @@ pub(crate) fn each<T: Send + 'static>(
     let deadline = Instant::now() + limit;
     let mut queues: Vec<Queue> = Vec::new();
     let mut order: Vec<_> = targets.iter().enumerate().collect();
-    order.sort_by_key(|(_, target)| !target.is_named);
+    order.sort_by_key(|(_, target)| target.is_only_found);
     for (index, target) in order {
         let item = (index, target.clone());
         match queues.iter_mut().find(|queue| queue.owner == target.owner) {
@@ -255,7 +250,7 @@ mod tests {
             postmaster: None,
             owner: Some(owner),
             is_in_use: false,
-            is_named: true,
+            is_only_found: false,
         };
         let targets: Vec<_> = [vec![target(1); 40], vec![target(2)]].concat();
         let found = each(&targets, Duration::from_secs(2), |target| {

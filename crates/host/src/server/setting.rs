@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// A setting of the running server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
@@ -12,7 +14,7 @@ pub struct Setting {
 }
 
 /// The source of a setting, as in `pg_settings.source`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SettingSource {
     /// The default.
     Default,
@@ -29,7 +31,7 @@ pub enum SettingSource {
 }
 
 /// A line of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileLine {
     /// Absolute path of the file.
     pub path: PathBuf,

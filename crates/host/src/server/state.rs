@@ -80,7 +80,7 @@ impl SharedMemoryType {
 }
 
 /// Settings of the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
     /// `huge_pages`.
     pub huge_pages: HugePages,
