@@ -55,6 +55,22 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	$node->start;
 }
 
+# A stopped server starts from its files. The options of its last start are named.
+{
+	my $data = $node->data_dir;
+	my $of_files = row(json('plan', '-D', $data, '--format', 'json'));
+	$node->stop;
+	system_or_bail('pg_ctl', '-w', '-D', $data, '-l', $node->logfile, '-o', '-c huge_pages=off -c shared_buffers=48MB', 'start');
+	my ($status, $out, $error) = hugeinfo('plan', '-D', $data, '--format', 'json');
+	cmp_ok(row(JSON::PP->new->decode($out))->{segment_bytes}, '>', $of_files->{segment_bytes}, 'options: a restart keeps them');
+	like($error, qr/^NOTICE:  \Q$data\E: the server has -c huge_pages=off -c shared_buffers=48MB on its command line/m, 'options: of the running server');
+	system_or_bail('pg_ctl', '-w', '-D', $data, '-s', 'stop');
+	($status, $out, $error) = hugeinfo('plan', '-D', $data, '--format', 'json');
+	is_deeply(row(JSON::PP->new->decode($out)), $of_files, 'options: a start from the files does not use them');
+	like($error, qr/^NOTICE:  \Q$data\E: the last start had -c huge_pages=off -c shared_buffers=48MB on its command line/m, 'options: of the last start');
+	$node->start;
+}
+
 # Without a data directory, as for a new cluster.
 {
 	my $new = PostgreSQL::Test::Cluster->new('new');

@@ -15,7 +15,7 @@ use host::{
         largest_buffers::{Fit, TooFewPages},
     },
     server::state::Server,
-    units::{PageSize, Pages},
+    units::{Bytes, PageSize, Pages},
 };
 use pgrx::PgSqlErrorCode;
 
@@ -66,6 +66,31 @@ impl NextStart {
     }
 }
 
+/// Describes the settings that only the command line has. `None`: a start from the files alone would
+/// be like this one.
+pub(crate) fn on_command_line(planned: &Planned, next: &NextStart) -> Option<String> {
+    let names = SIZING.into_iter().filter(|name| is_from_command_line(name));
+    let names: Vec<_> = names.map(CStr::to_string_lossy).collect();
+    if names.is_empty() || !next.keeps_command_line {
+        return None;
+    }
+    let _tidy = Tidy::at_end();
+    let start = match server_of(planned, &next.on_disk, None) {
+        Ok(start) if start == next.server => return None,
+        Ok(start) => format!(
+            "would use huge_pages = {} and {} of shared memory",
+            start.huge_pages.as_str(),
+            Bytes(start.shared_memory_bytes)
+        ),
+        // Not every role can see why.
+        Err(_) => "would fail".to_owned(),
+    };
+    Some(format!(
+        "{} on the command line of the server: a start from the files alone {start}",
+        names.join(", ")
+    ))
+}
+
 /// Errors: PostgreSQL's own error if it would not start.
 pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     Ok(next_start_while(planned, || Ok(()))?.0)
@@ -110,15 +135,16 @@ fn compute<T>(
 ) -> Result<(Computation<Children>, NextStart, T), Error> {
     // Both children run at once.
     let reader = Reader::start()?;
-    let computation = prepare(planned)?;
+    let computation = prepare(planned, Some(command_line()?))?;
     let segment = computation.start_segment(&[])?;
     let result = meanwhile();
     // PostgreSQL's own error about the files comes first.
     let shared_memory_bytes = computation.finish_segment(segment, &[])?;
     let on_disk = reader.finish()?;
     let value = in_effect(planned, &on_disk, computation.keeps_command_line);
+    let server = server_with(value, shared_memory_bytes)?;
     let next = NextStart {
-        server: server_with(value, shared_memory_bytes)?,
+        server,
         on_disk,
         keeps_command_line: computation.keeps_command_line,
         raised: computation.raised.clone(),
@@ -129,21 +155,31 @@ fn compute<T>(
 /// Like [`next_start`], if the files have just been read.
 pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Result<Server, Error> {
     let _tidy = Tidy::at_end();
-    let compute = || {
-        let computation = prepare(planned)?;
-        let bytes = computation.finish_segment(computation.start_segment(&[])?, &[])?;
-        let value = in_effect(planned, on_disk, computation.keeps_command_line);
-        server_with(value, bytes)
-    };
-    compute().map_err(|error| planned.named_in(error))
+    let server = server_of(planned, on_disk, Some(command_line()?));
+    server.map_err(|error| planned.named_in(error))
 }
 
-fn prepare(planned: &Planned) -> Result<Computation<Children>, Error> {
+fn server_of(
+    planned: &Planned,
+    on_disk: &OnDisk,
+    command_line: Option<Vec<OsString>>,
+) -> Result<Server, Error> {
+    let computation = prepare(planned, command_line)?;
+    let bytes = computation.finish_segment(computation.start_segment(&[])?, &[])?;
+    let value = in_effect(planned, on_disk, computation.keeps_command_line);
+    server_with(value, bytes)
+}
+
+/// `command_line`: `None` for a start from the files alone.
+fn prepare(
+    planned: &Planned,
+    command_line: Option<Vec<OsString>>,
+) -> Result<Computation<Children>, Error> {
     let origin = Origin {
         program: &places::program(),
         data: &places::data_directory(),
         config_file: &places::config_file(),
-        command_line: Some(command_line()?),
+        command_line,
     };
     Computation::prepare(Children, origin, planned.assignments())
 }

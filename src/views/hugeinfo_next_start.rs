@@ -6,7 +6,12 @@ use super::{
     planned::{forecasts, is_requested, percent_of_ram},
     pool::{pool_functions, pool_row},
 };
-use crate::{error::Error, files, machine, numbers::bigint, plan::settings::Planned};
+use crate::{
+    error::Error,
+    files, machine,
+    numbers::bigint,
+    plan::{next_start::on_command_line, settings::Planned},
+};
 
 pool_functions! {
     cost = 1000000;
@@ -42,8 +47,11 @@ pool_functions! {
 /// Errors: as for `hugeinfo_plan()`. Roles that cannot plan see that PostgreSQL would not start,
 /// but not why.
 fn rows() -> Result<Vec<Row>, Error> {
-    let planned = machine::planning(&Planned::default());
-    let (machine, next) = planned.map_err(files::readable_by_caller)?;
+    let planned = Planned::default();
+    let (machine, next) = machine::planning(&planned).map_err(files::readable_by_caller)?;
+    if let Some(difference) = on_command_line(&planned, &next) {
+        notice!("{difference}");
+    }
     let waiting = next.pending_settings();
     let (huge_pages, kind) = (next.server.huge_pages, next.server.shared_memory_type);
     let segment = bigint(machine.state.needed_bytes())?;

@@ -11,7 +11,10 @@ use crate::{
     error::Error,
     machine,
     numbers::bigint,
-    plan::{next_start::next_start, settings::Planned},
+    plan::{
+        next_start::{next_start, on_command_line},
+        settings::Planned,
+    },
     postgres::{jsonb::Jsonb, text::Text},
 };
 
@@ -52,7 +55,13 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
     let is_here = host.is_none();
     let machine = match host {
-        None => machine::planning(&planned)?.0,
+        None => {
+            let (machine, next) = machine::planning(&planned)?;
+            if let Some(difference) = on_command_line(&planned, &next) {
+                notice!("{difference}");
+            }
+            machine
+        }
         Some(host) => on_another_host(next_start(&planned)?.server, &host)?,
     };
     for why in not_as_planned(&machine) {

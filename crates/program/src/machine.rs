@@ -113,7 +113,8 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
         version: String::new(),
         data_directory: Some(OsString::from_vec(data).into()),
         settings: Ok(now),
-        last_options: Vec::new(),
+        options: Vec::new(),
+        is_running: true,
         starts_at_boot: true,
         owner: running.owner,
     }))

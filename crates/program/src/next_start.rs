@@ -3,14 +3,13 @@
 use std::{
     ffi::OsString,
     fs,
-    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use advice::model::machine::ServerState;
 use clap::Args;
-use host::{escape, next_start::failed_start::FailedStart};
+use host::{escape, linux::lookup::Found, next_start::failed_start::FailedStart};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -48,9 +47,10 @@ pub(crate) struct NextStart {
     pub(crate) data_directory: Option<PathBuf>,
     /// Errors: PostgreSQL would not start.
     pub(crate) settings: Result<Settings, FailedStart>,
-    /// The settings among the options of the last start of a server that does not run, as
-    /// `name=value`. The next start does not use them.
-    pub(crate) last_options: Vec<String>,
+    /// See [`Planned::options`].
+    pub(crate) options: Vec<String>,
+    /// Whether the server runs.
+    pub(crate) is_running: bool,
     /// Whether Debian starts the cluster at boot. Other servers: true.
     pub(crate) starts_at_boot: bool,
     /// The user who wrote this, if this process is of root. Set by root, whatever is written.
@@ -85,13 +85,19 @@ impl NextStart {
             true => Self::read_as_root(server, detail)?,
             false => Self::compute(server, detail, Trust::Own)?,
         };
-        if let (Some(directory), [_, ..]) = (server.directory(), &next.last_options[..]) {
-            eprintln!(
-                "NOTICE:  {}: a start from the files alone does not use the options of the last \
-                 start: -c {}",
-                escape::name(directory),
-                next.last_options.join(" -c ")
-            );
+        if let (Some(directory), [_, ..]) = (server.directory(), &next.options[..]) {
+            let name = escape::name(directory);
+            let options = format!("-c {}", next.options.join(" -c "));
+            match next.is_running {
+                true => eprintln!(
+                    "NOTICE:  {name}: the server has {options} on its command line; a start from \
+                     the files alone would not use it"
+                ),
+                false => eprintln!(
+                    "NOTICE:  {name}: the last start had {options} on its command line; a start \
+                     from the files alone does not use it"
+                ),
+            }
         }
         Ok(next)
     }
@@ -159,7 +165,7 @@ impl NextStart {
         Ok(Self {
             owner: Some(owner),
             version: escape::name(&self.version),
-            last_options: self.last_options.iter().map(escape::name).collect(),
+            options: self.options.iter().map(escape::name).collect(),
             settings: self.settings.map_err(of_owner),
             ..self
         })
@@ -182,7 +188,8 @@ impl NextStart {
                 version: String::new(),
                 data_directory: None,
                 settings: Err(refusal),
-                last_options: Vec::new(),
+                options: Vec::new(),
+                is_running: false,
                 starts_at_boot: true,
                 owner: None,
             }),
@@ -204,7 +211,8 @@ impl NextStart {
             },
             data_directory: planned.data_directory(),
             settings,
-            last_options: planned.last_options.clone(),
+            options: planned.options.clone(),
+            is_running: planned.is_running,
             starts_at_boot: true,
             owner: None,
         })
@@ -271,13 +279,8 @@ fn is_empty(directory: &Path) -> bool {
 
 /// Whether Debian starts a cluster at boot. Other servers: yes.
 fn starts_at_boot(directory: &Path) -> bool {
-    // A file of the owner of the cluster, which might be a FIFO.
     let file = root().look_up(&directory.join("start.conf"));
-    let mut bytes = Vec::new();
-    let read = file.and_then(|file| file.open()?.take(64 << 10).read_to_end(&mut bytes));
-    if read.is_err() {
-        bytes.clear();
-    }
+    let bytes = file.and_then(Found::read).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     // As Debian's PgCommon.pm: the first word.
     let mut words = text.lines().map(|line| {
@@ -323,7 +326,7 @@ mod tests {
         let of_owner = |data: Option<&Path>, owner| {
             let json = serde_json::json!({
                 "version": "15.1\u{1b}[2J\nx", "data_directory": data, "owner": 0, "starts_at_boot": true,
-                "last_options": ["huge_pages=\u{1b}"],
+                "is_running": false, "options": ["huge_pages=\u{1b}"],
                 "settings": { "Ok": {
                     "server": {
                         "huge_pages": "On", "shared_memory_type": "Mmap",
@@ -335,7 +338,7 @@ mod tests {
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
             let next = next.of_owner(owner).ok()?;
             assert_eq!(next.version, r"15.1\033[2J\012x");
-            assert_eq!(next.last_options, [r"huge_pages=\033"]);
+            assert_eq!(next.options, [r"huge_pages=\033"]);
             next.owner
         };
         assert_eq!(of_owner(Some(directory.path()), own), Some(own));

@@ -95,10 +95,11 @@ pub(crate) struct Planned {
     place: Place,
     /// The data directory is that of a new server.
     is_new: bool,
-    /// The arguments that change settings.
-    arguments: Vec<OsString>,
-    /// The options of the last start of a server that does not run.
-    pub(crate) last_options: Vec<String>,
+    /// The settings that can change the shared memory or its pages among the options of the running
+    /// server, or of the last start.
+    pub(crate) options: Vec<String>,
+    /// Whether the server runs. The next start of one that does not run does not use `options`.
+    pub(crate) is_running: bool,
 }
 
 impl Planned {
@@ -176,14 +177,16 @@ impl Planned {
             true => running,
             false => postgres::running_options(&place.data),
         };
-        let last_options = match running {
-            Some(_) => Vec::new(),
+        let is_running = running.is_some();
+        let options = match &running {
+            Some(options) => sizing(options),
             None => sizing(&postgres::last_options(&place.data)),
         };
         let settings = server.settings.iter().map(OsString::from).collect();
         let program = programs.join("postgres");
         Ok(Self {
-            last_options,
+            options,
+            is_running,
             ..Self::with(runner, program, place, running, settings)?
         })
     }
@@ -199,22 +202,16 @@ impl Planned {
             program: &program,
             data: &place.data,
             config_file: &place.config_file,
-            command_line: command_line.clone(),
+            command_line,
         };
-        let computation = Computation::prepare(runner, origin, settings.iter().cloned())?;
-        let raised = computation.raised.iter();
-        let raised = raised.map(|(name, least)| format!("{name}={least}").into());
-        let settings = settings.into_iter().chain(raised);
-        let kept = command_line.filter(|_| computation.keeps_command_line);
-        let mut arguments = kept.unwrap_or_default();
-        arguments.extend(settings.flat_map(|setting| ["-c".into(), setting]));
+        let computation = Computation::prepare(runner, origin, settings)?;
         Ok(Self {
             computation,
             program,
             place,
             is_new: false,
-            arguments,
-            last_options: Vec::new(),
+            options: Vec::new(),
+            is_running: false,
         })
     }
 
@@ -232,7 +229,7 @@ impl Planned {
     pub(crate) fn settings(&self, detail: Detail) -> Result<Settings, Error> {
         let computation = &self.computation;
         let segment = computation.start_segment(&[])?;
-        let command_line = bytes_of(&self.arguments);
+        let command_line = bytes_of(&computation.arguments);
         let (huge_pages, huge_page_size, shared_memory_type) =
             match self.settings_in_files(&command_line) {
                 Some(settings) => settings,

@@ -247,6 +247,14 @@ impl Found {
     pub fn open(self) -> io::Result<File> {
         if_regular(self.file)?.ok_or_else(|| io::Error::other("not a regular file"))
     }
+
+    /// Reads at most 64 kB of the file, if it is a regular one. Opening a FIFO would block, and a
+    /// device might never end.
+    pub fn read(self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open()?.take(64 << 10).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 /// Lookups of absolute paths below this root. With [`Root::guarded`], they fail as
@@ -291,8 +299,7 @@ impl Root {
         guard.look_up(root, path, links, &process)
     }
 
-    /// Reads at most 64 kB of a regular file, not through a symbolic link in its directory. Opening
-    /// a FIFO would block, and a device might never end.
+    /// Like [`Found::read`], not through a symbolic link in the directory of the file.
     pub fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
         let directory = path.parent().unwrap_or(path);
         let directory = match self.guard() {
@@ -300,10 +307,8 @@ impl Root {
             None => directory.to_owned(),
         };
         let name = path.file_name().unwrap_or_default();
-        let found = self.look_up_with(&directory.join(name), Links::Refused)?;
-        let mut bytes = Vec::new();
-        found.open()?.take(64 << 10).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        self.look_up_with(&directory.join(name), Links::Refused)?
+            .read()
     }
 
     /// The paths of the files in a directory, unsorted.

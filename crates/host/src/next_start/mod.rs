@@ -222,8 +222,9 @@ pub struct Computation<R> {
     pub runner: R,
     program: PathBuf,
     scratch: PathBuf,
-    /// The arguments of the program.
-    arguments: Vec<OsString>,
+    /// The arguments of the program: those of the running server, if it keeps them, and those that
+    /// override them.
+    pub arguments: Vec<OsString>,
     /// Whether the options of the running server are among them. Patroni uses new ones.
     pub keeps_command_line: bool,
     /// Settings that Patroni raises.

@@ -4,10 +4,9 @@
 //! passes some of them on the command line when it starts the server, so the command line of a
 //! running server has old values.
 
-use std::{io::Read, path::Path};
+use std::path::Path;
 
-use crate::linux::root::{WRITTEN, if_regular};
-use rustix::fs::Mode;
+use crate::linux::{lookup::Found, root::Root};
 
 /// Settings that `pg_control` has, in which a standby must not be lower than its primary.
 pub(super) const OF_PRIMARY: [&str; 5] = [
@@ -23,12 +22,9 @@ const FIRST_LINES: &[u8] =
 
 /// True if Patroni wrote this configuration file.
 pub(super) fn wrote(config: &Path) -> bool {
-    let opened = rustix::fs::open(config, WRITTEN, Mode::empty()).ok();
-    let file = opened.and_then(|opened| if_regular(opened).ok()?);
-    file.is_some_and(|mut file| {
-        let mut first = [0; FIRST_LINES.len()];
-        file.read_exact(&mut first).is_ok() && first == FIRST_LINES
-    })
+    let found = Root::system().look_up(config);
+    let text = found.and_then(Found::read).unwrap_or_default();
+    text.starts_with(FIRST_LINES)
 }
 
 /// The settings that Patroni raises to those of the primary before it starts a standby
