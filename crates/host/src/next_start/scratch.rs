@@ -89,11 +89,13 @@ impl Scratch {
     }
 }
 
-/// Never a relative path, because the programs run in other directories.
+/// Never a relative path, because the programs run in other directories. Without repeated slashes, as
+/// PostgreSQL writes it in messages.
 fn parent() -> PathBuf {
     let chosen = std::env::var_os("TMPDIR").map(PathBuf::from);
     let absolute = chosen.filter(|path| path.is_absolute());
-    absolute.unwrap_or_else(|| "/tmp".into())
+    let parent = absolute.unwrap_or_else(|| "/tmp".into());
+    parent.components().collect()
 }
 
 /// Removes directories of killed processes. One that cannot be removed is left for the next run.
