@@ -211,8 +211,8 @@ impl NextStart {
             },
             data_directory: planned.data_directory(),
             settings,
-            options: planned.options.clone(),
-            is_running: planned.is_running,
+            options: planned.options(),
+            is_running: planned.is_running(),
             starts_at_boot: true,
             owner: None,
         })

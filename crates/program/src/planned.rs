@@ -79,31 +79,34 @@ pub(crate) enum Trust {
     ForRoot,
 }
 
-/// The files from which a server starts.
+/// The program and the files of a server.
 struct Place {
+    program: PathBuf,
     /// The real data directory.
     data: PathBuf,
     config_file: PathBuf,
     /// The settings in the files. `None`: only PostgreSQL understands them.
     in_files: Option<Values>,
+    /// The options of the running server.
+    running: Option<Vec<OsString>>,
+    /// Created by initdb for this run.
+    is_new: bool,
 }
 
 /// A server whose next start is computed.
 pub(crate) struct Planned {
     pub(crate) computation: Computation<Programs>,
-    program: PathBuf,
     place: Place,
-    /// The data directory is that of a new server.
-    is_new: bool,
-    /// The settings that can change the shared memory or its pages among the options of the running
-    /// server, or of the last start.
-    pub(crate) options: Vec<String>,
-    /// Whether the server runs. The next start of one that does not run does not use `options`.
-    pub(crate) is_running: bool,
 }
 
 impl Planned {
     pub(crate) fn prepare(server: &Server, trust: Trust) -> Result<Self, Error> {
+        /// Those of a new server, whatever initdb found on this machine.
+        const DEFAULTS: [&str; 3] = [
+            "huge_pages=try",
+            "max_connections=100",
+            "shared_buffers=128MB",
+        ];
         let data = match server.directory() {
             Some(data) => {
                 let real = fs::canonicalize(&data);
@@ -116,113 +119,49 @@ impl Planned {
             check_setting(setting)?;
         }
         let programs = postgres::programs(server, data.as_deref())?;
-        match data {
-            Some(data) => Self::of_directory(server, &data, programs, trust),
-            None => Self::new_server(server, &programs),
-        }
-    }
-
-    /// A new server with the defaults, whatever initdb found on this machine.
-    fn new_server(server: &Server, programs: &Path) -> Result<Self, Error> {
-        const DEFAULTS: [&str; 3] = [
-            "huge_pages=try",
-            "max_connections=100",
-            "shared_buffers=128MB",
-        ];
         let runner = Programs::default();
-        let data = postgres::initdb(&runner, programs)?;
-        let place = Place {
-            config_file: data.join("postgresql.conf"),
-            data,
-            in_files: None,
+        let place = match data {
+            Some(data) => Place::find(&runner, server, &data, &programs, trust)?,
+            None => Place::new_server(&runner, &programs)?,
         };
-        let settings = DEFAULTS.into_iter().map(OsString::from);
-        let settings = settings.chain(server.settings.iter().map(OsString::from));
-        let program = programs.join("postgres");
-        let planned = Self::with(runner, program, place, None, settings.collect())?;
-        Ok(Self {
-            is_new: true,
-            ..planned
-        })
-    }
-
-    /// The server of a data directory, or of a directory with configuration files, as on Debian.
-    /// Unless the programs were chosen, uses those of the version of the data directory.
-    fn of_directory(
-        server: &Server,
-        directory: &Path,
-        programs: PathBuf,
-        trust: Trust,
-    ) -> Result<Self, Error> {
-        let runner = Programs::default();
-        trust.check(
-            directory,
-            &["postmaster.opts", "postgresql.conf", "postgresql.auto.conf"],
-        )?;
-        let running = postgres::running_options(directory);
-        let place = find(&runner, directory, running.as_deref(), &programs, trust)?;
-        postgres::check_user(Some(&place.data))?;
-        trust.check(
-            &place.data,
-            &[
-                place.config_file.as_os_str(),
-                "postmaster.opts".as_ref(),
-                "postgresql.auto.conf".as_ref(),
-            ],
-        )?;
-        let is_chosen = server.pg.is_some() || server.bindir.is_some();
-        let own = postgres::major_of(&place.data).and_then(postgres::of_major);
-        let programs = own.filter(|_| !is_chosen).unwrap_or(programs);
-        let running = match place.data == directory {
-            true => running,
-            false => postgres::running_options(&place.data),
-        };
-        let is_running = running.is_some();
-        let options = match &running {
-            Some(options) => sizing(options),
-            None => sizing(&postgres::last_options(&place.data)),
-        };
-        let settings = server.settings.iter().map(OsString::from).collect();
-        let program = programs.join("postgres");
-        Ok(Self {
-            options,
-            is_running,
-            ..Self::with(runner, program, place, running, settings)?
-        })
-    }
-
-    fn with(
-        runner: Programs,
-        program: PathBuf,
-        place: Place,
-        command_line: Option<Vec<OsString>>,
-        settings: Vec<OsString>,
-    ) -> Result<Self, Error> {
         let origin = Origin {
-            program: &program,
+            program: &place.program,
             data: &place.data,
             config_file: &place.config_file,
-            command_line,
+            command_line: place.running.clone(),
         };
-        let computation = Computation::prepare(runner, origin, settings)?;
+        let defaults = DEFAULTS.into_iter().filter(|_| place.is_new);
+        let settings = server.settings.iter().map(String::as_str);
+        let settings = defaults.chain(settings).map(OsString::from);
         Ok(Self {
-            computation,
-            program,
+            computation: Computation::prepare(runner, origin, settings)?,
             place,
-            is_new: false,
-            options: Vec::new(),
-            is_running: false,
         })
+    }
+
+    /// Whether the server runs. The next start of one that does not run does not use its
+    /// [`options`](Self::options).
+    pub(crate) fn is_running(&self) -> bool {
+        self.place.running.is_some()
+    }
+
+    /// The settings that can change the shared memory or its pages among the options of the running
+    /// server, or of the last start.
+    pub(crate) fn options(&self) -> Vec<String> {
+        match &self.place.running {
+            Some(options) => sizing(options),
+            None => sizing(&postgres::last_options(&self.place.data)),
+        }
     }
 
     /// The real data directory, if there is one.
     pub(crate) fn data_directory(&self) -> Option<PathBuf> {
-        (!self.is_new).then(|| self.place.data.clone())
+        (!self.place.is_new).then(|| self.place.data.clone())
     }
 
     /// The version, such as `15.20`.
     pub(crate) fn version(&self) -> Result<String, Error> {
-        next_start::version(&self.computation.runner, &self.program)
+        next_start::version(&self.computation.runner, &self.place.program)
     }
 
     /// The settings of the next start. Errors: PostgreSQL would not start.
@@ -277,7 +216,7 @@ impl Planned {
                 .find_map(|(lines, path)| Some((path, *lines.get(name)?)));
             let (path, line) = set.unwrap_or((&self.place.config_file, 0));
             let path = path.clone();
-            SettingSource::File(Some(FileLine { path, line }))
+            SettingSource::File(Some(FileLine { path, line }).filter(|_| !self.place.is_new))
         };
         let sources = WATCHED
             .into_iter()
@@ -310,42 +249,77 @@ impl Planned {
     }
 }
 
-/// Finds the files of a server. Reading them is many times faster than running PostgreSQL.
-/// `running`: the options of a running server.
-fn find(
-    runner: &Programs,
-    directory: &Path,
-    running: Option<&[OsString]>,
-    programs: &Path,
-    trust: Trust,
-) -> Result<Place, Error> {
-    let command_line = bytes_of(running.unwrap_or_default());
-    let mut named = postmaster_arguments::settings(&command_line);
-    let named = named.find(|(name, _)| name == b"config_file");
-    let config_file = match named {
-        Some((_, file)) => directory.join(OsStr::from_bytes(file)),
-        None => directory.join("postgresql.conf"),
-    };
-    trust.check(directory, &[config_file.as_os_str()])?;
-    if running.is_none() && !config_file.exists() {
-        return Err(missing(directory));
+impl Place {
+    /// A new server.
+    fn new_server(runner: &Programs, programs: &Path) -> Result<Self, Error> {
+        let data = postgres::initdb(runner, programs)?;
+        Ok(Self {
+            program: programs.join("postgres"),
+            config_file: data.join("postgresql.conf"),
+            data,
+            in_files: None,
+            running: None,
+            is_new: true,
+        })
     }
-    let (data, in_files) = match Configuration::read(&root(), directory, &command_line) {
-        Some(found) => (found.data_directory, Some(found.values)),
-        None => {
-            let mut arguments = running.unwrap_or_default().to_vec();
-            arguments.extend(["-D".into(), directory.into()]);
-            let program = programs.join("postgres");
-            let data = next_start::data_directory(runner, &program, &arguments)?;
-            (data, None)
+
+    /// The server of a data directory, or of a directory with configuration files, as on Debian.
+    /// Unless the programs were chosen, uses those of the version of the data directory.
+    fn find(
+        runner: &Programs,
+        server: &Server,
+        directory: &Path,
+        programs: &Path,
+        trust: Trust,
+    ) -> Result<Self, Error> {
+        let running = postgres::running_options(directory);
+        let options = running.as_deref().unwrap_or_default();
+        let command_line = bytes_of(options);
+        let mut named = postmaster_arguments::settings(&command_line);
+        let named = named.find(|(name, _)| name == b"config_file");
+        let config_file = match named {
+            Some((_, file)) => directory.join(OsStr::from_bytes(file)),
+            None => directory.join("postgresql.conf"),
+        };
+        let used = |directory| {
+            let others = ["postmaster.opts", "postgresql.auto.conf"].map(OsStr::new);
+            trust.check(
+                directory,
+                &[&[config_file.as_os_str()], &others[..]].concat(),
+            )
+        };
+        used(directory)?;
+        if running.is_none() && !config_file.exists() {
+            return Err(missing(directory));
         }
-    };
-    let data = fs::canonicalize(&data).map_err(|error| Error::file("open", &data, error))?;
-    Ok(Place {
-        data,
-        config_file,
-        in_files,
-    })
+        // Reading them is many times faster than running PostgreSQL.
+        let (data, in_files) = match Configuration::read(&root(), directory, &command_line) {
+            Some(found) => (found.data_directory, Some(found.values)),
+            None => {
+                let arguments = [options, &["-D".into(), directory.into()]].concat();
+                let program = programs.join("postgres");
+                let data = next_start::data_directory(runner, &program, &arguments)?;
+                (data, None)
+            }
+        };
+        let data = fs::canonicalize(&data).map_err(|error| Error::file("open", &data, error))?;
+        postgres::check_user(Some(&data))?;
+        used(&data)?;
+        let is_chosen = server.pg.is_some() || server.bindir.is_some();
+        let own = postgres::major_of(&data).and_then(postgres::of_major);
+        let own = own.filter(|_| !is_chosen);
+        Ok(Self {
+            program: own.as_deref().unwrap_or(programs).join("postgres"),
+            running: match data == directory {
+                true => running,
+                false => postgres::running_options(&data),
+            },
+            data,
+            config_file,
+            in_files,
+            is_new: false,
+        })
+    }
 }
 
 /// The error for a directory without a configuration file.
@@ -380,7 +354,7 @@ fn sizing(options: &[OsString]) -> Vec<String> {
 impl Trust {
     /// For root, refuses a directory that others can write to, and files in it that do not belong
     /// to root or the owner, with all files that they include. A missing file is no error.
-    fn check(self, directory: &Path, files: &[impl AsRef<OsStr>]) -> Result<(), Error> {
+    fn check(self, directory: &Path, files: &[&OsStr]) -> Result<(), Error> {
         if self == Self::Own {
             return Ok(());
         }
@@ -393,7 +367,7 @@ impl Trust {
             false => Err(directory.to_owned()),
         };
         for file in files {
-            let file = directory.join(file.as_ref());
+            let file = directory.join(file);
             checked = checked.and_then(|()| configuration::check_owner(&root(), &file, own));
         }
         checked.map_err(|path| {
