@@ -216,7 +216,7 @@ impl Planned {
                 .find_map(|(lines, path)| Some((path, *lines.get(name)?)));
             let (path, line) = set.unwrap_or((&self.place.config_file, 0));
             let path = path.clone();
-            SettingSource::File(Some(FileLine { path, line }).filter(|_| !self.place.is_new))
+            SettingSource::File((!self.place.is_new).then_some(FileLine { path, line }))
         };
         let sources = WATCHED
             .into_iter()
