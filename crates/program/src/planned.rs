@@ -182,12 +182,20 @@ impl Planned {
             shared_memory_bytes: 0,
         });
         if detail == Detail::All {
-            let names = ["max_connections", "shared_buffers", "block_size"];
-            let [connections, buffers, block]: [u64; 3] = computation.values(names)?;
-            let [logs]: [String; 1] = computation.values(["log_directory"])?;
-            settings.max_connections = connections;
-            settings.shared_buffers_bytes = buffers.saturating_mul(block);
-            settings.log_directory = logs.into();
+            let names = [
+                "max_connections",
+                "shared_buffers",
+                "block_size",
+                "log_directory",
+            ];
+            let values: [String; 4] = computation.values(names)?;
+            let number = |at: usize| -> Result<u64, Error> {
+                let failed = |_| unknown(names[at], &values[at]);
+                values[at].parse().map_err(failed)
+            };
+            settings.max_connections = number(0)?;
+            settings.shared_buffers_bytes = number(1)?.saturating_mul(number(2)?);
+            settings.log_directory = PathBuf::from(&values[3]);
             settings.sources = self.sources(&command_line);
         }
         settings.server.shared_memory_bytes = computation.finish_segment(segment, &[])?;
@@ -240,7 +248,6 @@ impl Planned {
     fn settings_of_pages(&self) -> Result<(HugePages, u64, SharedMemoryType), Error> {
         let names = ["huge_pages", "shared_memory_type", "huge_page_size"];
         let [pages, kind, kilobytes]: [String; 3] = self.computation.values(names)?;
-        let unknown = |name, value| Error::new(format!("{name}: unknown value: {value}"));
         Ok((
             configuration::parse_huge_pages(&pages).ok_or_else(|| unknown(names[0], &pages))?,
             configuration::parse_size(&kilobytes).ok_or_else(|| unknown(names[2], &kilobytes))?,
@@ -320,6 +327,10 @@ impl Place {
             is_new: false,
         })
     }
+}
+
+fn unknown(name: &str, value: &str) -> Error {
+    Error::new(format!("{name}: unknown value: {value}"))
 }
 
 /// The error for a directory without a configuration file.
