@@ -30,6 +30,7 @@ use host::{
         transparent_hugepage,
     },
     server::{
+        configuration::{self, Values},
         connection::Connection,
         facts::{Facts, Subject, through},
         instances::{self, Instance},
@@ -37,7 +38,6 @@ use host::{
         setting::{Setting, SettingSource},
         state::{Backing, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
         visibility,
-        configuration::{self, Values},
     },
 };
 use rustix::time::{ClockId, clock_gettime};

@@ -12,10 +12,10 @@ use host::{
     escape,
     next_start::{self, Computation, Origin, SIZING},
     server::{
+        configuration::{self, Configuration, Values},
         postmaster_arguments,
         setting::{FileLine, SettingSource},
         state::{self, HugePages, SharedMemoryType},
-        configuration::{self, Configuration, Values},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,8 @@ impl Planned {
             let text = root().read_small(file).unwrap_or_default();
             let text = String::from_utf8_lossy(&text).into_owned();
             let lines = text.lines().zip(1..);
-            let lines = lines.filter_map(|(text, line)| Some((configuration::parse_line(text)?.0, line)));
+            let lines =
+                lines.filter_map(|(text, line)| Some((configuration::parse_line(text)?.0, line)));
             lines.collect::<BTreeMap<_, u32>>()
         };
         let auto = self.place.data.join("postgresql.auto.conf");
