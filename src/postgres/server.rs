@@ -3,8 +3,9 @@
 use std::ffi::CStr;
 
 use host::server::{
+    configuration,
     facts::Subject,
-    state::{HugePages, Server, SharedMemoryType},
+    state::{Server, SharedMemoryType},
 };
 use pgrx::pg_sys;
 
@@ -24,17 +25,10 @@ pub(crate) fn server_with(
     setting: impl Fn(&'static CStr) -> String,
     shared_memory_bytes: u64,
 ) -> Result<Server, Error> {
-    let huge_pages = match setting(c"huge_pages").to_ascii_lowercase().as_str() {
-        "off" | "false" | "no" | "0" => HugePages::Off,
-        "on" | "true" | "yes" | "1" => HugePages::On,
-        "try" => HugePages::Try,
-        _ => return Err(Error::setting("huge_pages")),
-    };
-    let shared_memory_type = match setting(c"shared_memory_type").to_ascii_lowercase().as_str() {
-        "mmap" => SharedMemoryType::Mmap,
-        "sysv" => SharedMemoryType::Sysv,
-        _ => return Err(Error::setting("shared_memory_type")),
-    };
+    let huge_pages = configuration::parse_huge_pages(&setting(c"huge_pages"))
+        .ok_or_else(|| Error::setting("huge_pages"))?;
+    let shared_memory_type = SharedMemoryType::parse(&setting(c"shared_memory_type"))
+        .ok_or_else(|| Error::setting("shared_memory_type"))?;
     let huge_page_size_kb = whole_number(&setting(c"huge_page_size"), pg_sys::GUC_UNIT_KB)
         .ok_or_else(|| Error::setting("huge_page_size"))?;
     Ok(Server {
