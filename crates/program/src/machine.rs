@@ -346,10 +346,9 @@ impl Running {
         let facts = Facts::of_process(root, server, Ok(&self.process), segment)?;
         let facts = facts.with_postmaster(root, Ok(&self.process))?;
         let places = watched(now, |name| {
-            let mut settings = postmaster_arguments::settings(&self.command_line);
-            match settings.any(|(set, _)| set == name.as_bytes()) {
-                true => SettingSource::CommandLine,
-                false => SettingSource::File(None),
+            match postmaster_arguments::setting(&self.command_line, name) {
+                Some(_) => SettingSource::CommandLine,
+                None => SettingSource::File(None),
             }
         });
         let own = Some(self.process.pid());

@@ -216,8 +216,7 @@ impl Planned {
         let files = [auto, self.place.config_file.clone()];
         let files = files.map(|path| (lines(&path), path));
         let source = |name: &str| {
-            let mut given = postmaster_arguments::settings(command_line);
-            if given.any(|(given, _)| given == name.as_bytes()) {
+            if postmaster_arguments::setting(command_line, name).is_some() {
                 return SettingSource::CommandLine;
             }
             let set = files
@@ -283,10 +282,8 @@ impl Place {
         let running = postgres::running_options(directory);
         let options = running.as_deref().unwrap_or_default();
         let command_line = bytes_of(options);
-        let mut named = postmaster_arguments::settings(&command_line);
-        let named = named.find(|(name, _)| name == b"config_file");
-        let config_file = match named {
-            Some((_, file)) => directory.join(OsStr::from_bytes(file)),
+        let config_file = match postmaster_arguments::setting(&command_line, "config_file") {
+            Some(file) => directory.join(OsStr::from_bytes(file)),
             None => directory.join("postgresql.conf"),
         };
         let used = |directory| {
@@ -337,8 +334,8 @@ fn unknown(name: &str, value: &str) -> Error {
 /// The error for a directory without a configuration file.
 fn missing(directory: &Path) -> Error {
     let last = bytes_of(&postgres::last_options(directory));
-    let named = postmaster_arguments::settings(&last).find(|(name, _)| name == b"config_file");
-    let place = named.and_then(|(_, file)| Path::new(OsStr::from_bytes(file)).parent());
+    let named = postmaster_arguments::setting(&last, "config_file");
+    let place = named.and_then(|file| Path::new(OsStr::from_bytes(file)).parent());
     let text = format!("{} has no postgresql.conf", escape::name(directory));
     Error::with_hint(
         text,

@@ -212,8 +212,7 @@ fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
     let process = Process::open(root, pid).ok()?;
     let mut buffer = Vec::new();
     let arguments = process.raw_command_line(&mut buffer).ok()?;
-    let mut settings = postmaster_arguments::settings(arguments);
-    let (_, file) = settings.find(|(name, _)| name == b"config_file")?;
+    let file = postmaster_arguments::setting(arguments, "config_file")?;
     Some(PathBuf::from(OsString::from_vec(file.to_vec())))
 }
 

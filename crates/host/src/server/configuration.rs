@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::{
     change_time,
-    postmaster_arguments::{arguments, directory_argument, settings},
+    postmaster_arguments::{arguments, directory_argument, setting, settings},
     state::HugePages,
 };
 
@@ -163,7 +163,7 @@ impl Configuration {
     /// `-D`. `None`: a source cannot be read or understood, so only PostgreSQL knows.
     pub fn read(root: &Root, directory: &Path, command_line: &[u8]) -> Option<Self> {
         let on_command_line = of_command_line(command_line)?;
-        if settings(command_line).any(|(name, _)| name == b"data_directory") {
+        if setting(command_line, "data_directory").is_some() {
             return None;
         }
         let mut files = Files::in_root(root.lookup().ok()?, directory, Links::Followed);

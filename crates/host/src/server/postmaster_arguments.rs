@@ -43,6 +43,12 @@ pub fn directory_argument(command_line: &[u8]) -> Option<&[u8]> {
     directory.filter(|path| path.starts_with(b"/"))
 }
 
+/// The value of a setting on the command line. The last one counts.
+pub fn setting<'a>(command_line: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let given = settings(command_line).filter(|(given, _)| given == name.as_bytes());
+    given.last().map(|(_, value)| value)
+}
+
 /// The settings on the command line, in order: `-c name=value`, `-cname=value`, `--name=value`,
 /// and `-B` and `-N`, which have a value of their own. Names are in lower case, with `_` for `-`
 /// (guc.c `ParseLongOption`).
@@ -134,6 +140,7 @@ mod tests {
     fn settings_on_the_command_line() {
         let command_line =
             b"postgres\0-D\0-c\0-c\0A=b=c\0-cx.y=\0-p\0--z=1\0--log-x=2\0-N\x007\0-B9\0-c\0q\0-c";
+        assert_eq!(setting(b"postgres\0-ca=1\0--a=2", "a"), Some(&b"2"[..]));
         let all: Vec<_> = settings(command_line).collect();
         let expected: [(&[u8], &[u8]); 5] = [
             (b"a", b"b=c"),
