@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advice::{diagnosis, model::machine::Machine};
+use advice::{answer, model::machine::Machine};
 use host::{
     linux::{
-        error::{Absence, fact},
+        error::{Absence, Absent, fact},
         root::Root,
         sysvipc,
     },
@@ -53,17 +53,21 @@ pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error>
 
 /// Reads the facts that `hugeinfo_status` needs. If the server is healthy by its own facts and no
 /// setting is pending a restart, these suffice, and other servers are ignored (see
-/// [`Glance::is_enough`]).
+/// [`Glance::is_enough`]). Otherwise, reads all facts that could change the status, so that it is
+/// that of `hugeinfo_checks`.
 pub(crate) fn for_status() -> Result<Machine, Error> {
     let glance = Glance::read()?;
     if glance.is_enough() {
         return Ok(glance.machine);
     }
     // Idle pages that are worth releasing might be meant for servers in other IPC namespaces.
-    let has_unused_pages = diagnosis::has_unused_pages(&glance.machine);
-    let read = glance.with_environment(has_unused_pages, OfProcesses::Few)?;
-    if diagnosis::depends_on_page_tables(&read) {
-        return with_all_processes(read);
+    let has_unused_pages = answer::has_unused_pages(&glance.machine);
+    let mut read = glance.with_environment(has_unused_pages, OfProcesses::Few)?;
+    if answer::depends_on_boot(&read) {
+        read = with_boot(read)?;
+    }
+    if answer::depends_on_all_processes(&read) {
+        read = with_all_processes(read)?;
     }
     Ok(read)
 }
@@ -110,7 +114,7 @@ impl Glance {
     /// servers that run on small pages are ignored, because reading them takes many times as long
     /// as reading all other facts.
     fn is_enough(&self) -> bool {
-        diagnosis::is_healthy_by_facts(&self.machine)
+        answer::is_healthy_by_facts(&self.machine)
             && !self.has_pending_restart
             && self.waiting.files == Files::NothingPending
     }
@@ -193,10 +197,11 @@ pub(crate) fn with_all_processes(read: Machine) -> Result<Machine, Error> {
     Ok(machine(facts))
 }
 
-/// Adds the boot configuration, and the other facts that commands need.
+/// Adds the boot configuration, and the other facts that commands need, unless they have been read.
 fn with_boot(read: Machine) -> Result<Machine, Error> {
     let facts = Arc::unwrap_or_clone(read.facts);
-    Ok(machine(match facts.is_whole {
+    let is_read = facts.state.next_boot != Err(Absent::not_looked_at());
+    Ok(machine(match facts.is_whole && !is_read {
         true => environment::for_remedy(facts)?,
         false => facts,
     }))

@@ -1,6 +1,6 @@
 //! `hugeinfo_checks`: a row for each check, including healthy ones.
 
-use advice::{check::Remedy, diagnosis, render};
+use advice::{answer::Answer, check::Remedy, render};
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;
@@ -49,7 +49,7 @@ functions! {
 /// is `unknown`.
 fn rows() -> Result<Vec<Row>, Error> {
     let machine = machine::whole()?;
-    let checks = diagnosis::checks(&machine);
+    let checks = Answer::of(&machine).checks();
     let rows = checks.into_iter().map(|mut check| {
         let finding = &mut check.finding;
         shown_in(&mut finding.evidence, shown);

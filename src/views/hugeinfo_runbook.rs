@@ -1,6 +1,6 @@
 //! `hugeinfo_runbook(settings)`: the steps to a healthy server, or to a planned configuration.
 
-use advice::{planned::Planned, render, runbook};
+use advice::{answer::Answer, render, runbook};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;
@@ -38,7 +38,7 @@ functions! {
         name!(instruction, Option<String>),
     );
     fn hugeinfo_runbook() {
-        rows(None)
+        rows()
     }
     /// Each step from here to a healthy server with these settings, as in shared_buffers=64GB
     /// max_connections=500, or a JSON object; NULL raises an error.
@@ -53,14 +53,16 @@ functions! {
 fn planned(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let planned = settings::Planned::checked(settings)?;
     if planned.is_empty() {
-        return rows(None);
+        return rows();
     }
     let next = next_start(&planned)?;
-    rows(Some(&changes(&planned, next)?))
+    let changes = changes(&planned, next)?;
+    Ok(numbered(runbook::to(&machine::whole()?, &changes)))
 }
 
-fn rows(planned: Option<&Planned>) -> Result<Vec<Row>, Error> {
-    Ok(numbered(runbook::of(&machine::whole()?, planned)))
+fn rows() -> Result<Vec<Row>, Error> {
+    let machine = machine::whole()?;
+    Ok(numbered(runbook::of(&machine, &Answer::of(&machine))))
 }
 
 fn numbered(steps: Vec<runbook::Row>) -> Vec<Row> {

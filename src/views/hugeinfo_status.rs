@@ -1,6 +1,10 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use advice::{diagnosis, render, status::StatusRow};
+use advice::{
+    answer::{self, Answer},
+    render,
+    status::StatusRow,
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{answer, functions::functions};
@@ -56,8 +60,8 @@ functions! {
         /// reservations, regardless of the setting huge_pages.
         name!(fits_after_restart, Option<bool>),
         /// Pages that the pool should have for the demands that this view reads; while this server
-        /// is healthy, other servers that run on small pages are left out, so use hugeinfo_pools to
-        /// size a pool.
+        /// is healthy, boot files and other servers that run on small pages are left out, so use
+        /// hugeinfo_pools to size a pool.
         name!(recommended_nr_hugepages, Option<i64>),
     );
     fn hugeinfo_status() {
@@ -73,8 +77,8 @@ functions! {
 /// NULL, and `status` reports the failure.
 fn rows() -> Result<[Row; 1], Error> {
     let machine = machine::for_status()?;
-    let row = StatusRow::of(&machine);
-    let needs_remedy = matches!(row.status, "warning" | "critical");
+    let verdict = answer::verdict(&machine);
+    let row = StatusRow::of(&machine, &verdict);
     let row = (
         row.status,
         row.code,
@@ -93,7 +97,7 @@ fn rows() -> Result<[Row; 1], Error> {
         row.fits_after_restart,
         bigint_or_null(row.recommended_nr_hugepages),
     );
-    machine::keep_for_remedy(needs_remedy.then_some(machine));
+    machine::keep_for_remedy(verdict.status.needs_attention().then_some(machine));
     Ok([row])
 }
 
@@ -107,12 +111,12 @@ fn rows() -> Result<[Row; 1], Error> {
 fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
     let remedy = || {
         let mut machine = machine::for_remedy()?;
-        let mut remedy = diagnosis::remedy(&machine);
-        if diagnosis::depends_on_all_processes(&machine, &remedy) {
+        let mut answer = Answer::of(&machine);
+        if answer.depends_on_all_processes(&machine) {
             machine = machine::with_all_processes(machine)?;
-            remedy = diagnosis::remedy(&machine);
+            answer = Answer::of(&machine);
         }
-        Ok::<_, Error>(render::remedy(&machine, &remedy).map(shown_lines))
+        Ok::<_, Error>(render::remedy(&machine, &answer.remedy()).map(shown_lines))
     };
     answer(remedy)
 }

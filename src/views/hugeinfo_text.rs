@@ -1,6 +1,6 @@
 //! `hugeinfo_text()`: the answer for people.
 
-use advice::text;
+use advice::{answer::Answer, text};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{error::Error, machine, postgres::encoding::shown_lines, views::answer};
@@ -11,5 +11,9 @@ use crate::{error::Error, machine, postgres::encoding::shown_lines, views::answe
 /// Errors: as for `hugeinfo_checks`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 fn hugeinfo_text() -> Result<String, ErrorReport> {
-    answer(|| Ok::<_, Error>(shown_lines(text::text(&machine::whole()?))))
+    answer(|| {
+        let machine = machine::whole()?;
+        let text = text::text(&machine, &Answer::of(&machine));
+        Ok::<_, Error>(shown_lines(text))
+    })
 }

@@ -1,9 +1,8 @@
 //! The columns of a pool, for `hugeinfo_pools` and `hugeinfo_plan`.
 
 use advice::{
-    diagnosis,
     model::{forecast::Forecast, machine::Machine},
-    render,
+    plan, render,
 };
 use host::units::PageSize;
 
@@ -132,7 +131,7 @@ macro_rules! pool_row {
 /// The commands for the recommended number of pages.
 pub(super) fn how_to_set(machine: &Machine, forecast: &Forecast) -> Option<String> {
     let size = PageSize(forecast.pool.page_bytes);
-    render::remedy(machine, &diagnosis::how_to_set(machine, size))
+    render::remedy(machine, &plan::how_to_set(machine, size))
 }
 
 pub(super) use pool_functions;

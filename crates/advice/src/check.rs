@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 pub use super::checks::CheckId;
-use super::decision::Decision;
-use crate::model::{machine::Machine, step::Step};
+use super::{decision::Decision, plan::Plan};
+use crate::model::machine::Machine;
 use host::{linux::error::Absent, server::facts::Facts};
 
 /// Severity of a finding, the mildest first.
@@ -114,15 +114,6 @@ impl From<&str> for Unknown {
 /// A finding, or why there is none.
 pub(crate) type Judgment = Result<Finding, Unknown>;
 
-/// Steps, and what remains for a person.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// The steps, in order.
-    pub steps: Vec<Step>,
-    /// The decision that remains after the steps.
-    pub remaining: Option<Decision>,
-}
-
 /// The means to fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
@@ -130,19 +121,16 @@ pub enum Remedy {
     Nothing,
     /// These steps, in order.
     Steps(Plan),
-    /// The steps are part of the remedy of an earlier check.
+    /// The remedy of another check, whose row prints it.
     As(CheckId),
     /// A person has to decide.
     NeedsDecision(Decision),
 }
 
 impl Remedy {
-    /// Steps that leave nothing to decide.
-    pub(crate) fn steps(steps: Vec<Step>) -> Self {
-        Self::Steps(Plan {
-            steps,
-            remaining: None,
-        })
+    /// Whether sessions end.
+    pub(crate) fn is_disruptive(&self) -> bool {
+        matches!(self, Self::Steps(plan) if plan.is_disruptive())
     }
 }
 

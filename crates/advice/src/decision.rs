@@ -143,20 +143,12 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Memory that is missing where lower `shared_buffers` would help.
+    /// The figure of a decision about memory.
     pub(crate) fn missing(&self) -> Option<Bytes> {
         match self {
-            Self::FreeMemory { missing, .. } | Self::LowerSharedBuffers { missing, .. } => {
-                Some(*missing)
-            }
-            _ => None,
-        }
-    }
-
-    /// By how much the commit limit is too low.
-    pub(crate) fn missing_in_commit_limit(&self) -> Option<Bytes> {
-        match self {
-            Self::AddSwap { missing, .. } => Some(*missing),
+            Self::FreeMemory { missing, .. }
+            | Self::LowerSharedBuffers { missing, .. }
+            | Self::AddSwap { missing, .. } => Some(*missing),
             _ => None,
         }
     }

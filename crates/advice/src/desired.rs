@@ -58,32 +58,22 @@ pub(crate) struct PoolChange {
 }
 
 impl Desired {
-    /// The desired state of a machine. Errors: what is unknown or impossible.
-    pub(crate) fn of(machine: &Machine) -> Result<Self, Decision> {
+    /// The desired state of a machine. `pending`: when settings that have been changed take effect.
+    ///
+    /// Errors: what is unknown or impossible.
+    pub(crate) fn of(machine: &Machine, pending: Pending) -> Result<Self, Decision> {
         let next = wanted_settings(machine)?;
         let settings = settings_towards(machine, &next);
         let is_on_small_pages = machine.backing() == Backing::SmallPages;
-        let restart = is_on_small_pages
+        let moves = is_on_small_pages
             && next.asks_for_huge_pages()
-            && !CheckId::HugePages.is_muted(machine)
             && machine.segment().is_some()
             && (machine.default_size().is_some() || machine.state.meminfo.is_err());
-        Self::with(machine, next, settings, restart)
-    }
-
-    /// The desired state for a planned configuration.
-    pub(crate) fn of_plan(machine: &Machine, planned: &Planned) -> Result<Self, Decision> {
-        let settings = planned.settings.iter().map(|setting| SettingChange {
-            name: setting.name.clone(),
-            value: setting.value.clone(),
-            place: place(machine, &setting.name, Some(&setting.source)),
-            pending: setting.pending,
-            next: setting.next.clone(),
-        });
-        let restart = planned.pending() == Pending::Restart;
-        let desired = Self::with(machine, planned.next.clone(), settings.collect(), restart)?;
-        let reload = planned.pending() == Pending::Reload;
-        Ok(Self { reload, ..desired })
+        let restart = moves || pending == Pending::Restart;
+        Ok(Self {
+            reload: pending == Pending::Reload && !restart,
+            ..Self::with(machine, next, settings, restart)?
+        })
     }
 
     /// The desired state of one pool.
@@ -163,7 +153,6 @@ impl Desired {
         let will_release = target.now.total() > target.after.total();
         target.idle_for.is_none()
             && !machine.is_bound_to_nodes()
-            && !CheckId::PoolSize.is_muted(machine)
             && (self.restart || !will_release)
             && checks::is_much_idle(
                 machine,
@@ -341,8 +330,10 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.state.pools.is_err() || machine.default_size().is_none();
+    let is_turned_off_by_plan =
+        machine.gives_up_huge_pages && machine.state.server.asks_for_huge_pages();
     let stays_off = machine.is_turned_off()
-        && (CheckId::PageTables.is_muted(machine) || !checks::page_tables_need_huge_pages(machine));
+        && (is_turned_off_by_plan || !checks::page_tables_need_huge_pages(machine));
     let is_sysv = machine.state.server.shared_memory_type == SharedMemoryType::Sysv
         && machine.state.next_start().shared_memory_type == SharedMemoryType::Sysv;
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
@@ -351,6 +342,20 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     } else {
         machine.next_start_on_huge_pages()
     })
+}
+
+/// The changes that a planned configuration needs.
+pub(crate) fn planned_changes(machine: &Machine, planned: &Planned) -> Vec<Step> {
+    let changes = planned.settings.iter().map(|setting| {
+        Step::ChangeSetting(SettingChange {
+            name: setting.name.clone(),
+            value: setting.value.clone(),
+            place: place(machine, &setting.name, Some(&setting.source)),
+            pending: setting.pending,
+            next: setting.next.clone(),
+        })
+    });
+    changes.collect()
 }
 
 /// The changes that lead from the settings of the next start to these.

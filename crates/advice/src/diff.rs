@@ -35,7 +35,6 @@ pub(crate) fn plan(
     machine: &Machine,
     desired: &Desired,
     boot: &[Step],
-    extra: &[Step],
 ) -> Result<Vec<Step>, Decision> {
     let orders: &[Order] = match (machine.server_state, desired.restart) {
         // No pool grows by a command, so a stop does not help.
@@ -46,7 +45,7 @@ pub(crate) fn plan(
     };
     let mut why = Blocked::Inapplicable;
     for &order in orders {
-        let steps = steps(machine, desired, boot, extra, order);
+        let steps = steps(machine, desired, boot, order);
         match machine.apply_all(&steps) {
             Ok(after) => match near_commit_limit(machine, &after) {
                 Some(limit) => why = Blocked::CommitLimit(limit),
@@ -69,13 +68,7 @@ fn near_commit_limit(machine: &Machine, after: &Machine) -> Option<CommitLimit> 
     CommitLimit::of(after).filter(|limit| grows && is_low(limit))
 }
 
-fn steps(
-    machine: &Machine,
-    desired: &Desired,
-    boot: &[Step],
-    extra: &[Step],
-    order: Order,
-) -> Vec<Step> {
+fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> Vec<Step> {
     let mut steps = Vec::new();
     let limits = desired.limits.iter().cloned().map(Step::RaiseLimit);
     // ALTER SYSTEM needs a running server.
@@ -83,7 +76,6 @@ fn steps(
     steps.extend(limits);
     steps.extend(settings);
     steps.extend(desired.reload.then_some(Step::Reload));
-    steps.extend(extra.iter().cloned());
     if order == Order::Stopped && machine.server_state == ServerState::Running {
         // Nothing that can be done earlier waits until the server is stopped.
         steps.extend(boot.iter().cloned());

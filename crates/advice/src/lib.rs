@@ -9,17 +9,18 @@
 
 #![deny(unsafe_code)]
 
+pub mod answer;
 pub mod check;
 mod checks;
 pub mod decision;
 mod desired;
-pub mod diagnosis;
 mod diff;
 pub mod ensure;
 pub mod explain;
 pub mod failure;
 pub mod model;
 pub mod muted;
+pub mod plan;
 pub mod planned;
 pub mod render;
 pub mod runbook;

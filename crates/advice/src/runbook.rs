@@ -1,9 +1,14 @@
 //! All steps from a machine to a healthy one, or to a planned configuration.
 
+use std::mem::discriminant;
+
 use super::{
+    answer::{self, Answer, Verdict},
+    check::Remedy,
+    checks::Cure,
     decision::Decision,
-    desired::{self, Desired},
-    diagnosis::{self, Verdict},
+    desired,
+    plan::Plan,
     planned::Planned,
     render::{self, Place},
 };
@@ -31,27 +36,79 @@ pub struct Row {
     pub is_disruptive: bool,
 }
 
-/// The steps, in order, then the decisions. None if the machine is healthy and nothing is planned.
-/// Findings of muted checks stay as they are.
-pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
+/// The steps of all checks that are not muted, in order, then the decisions.
+pub fn of(machine: &Machine, answer: &Answer) -> Vec<Row> {
+    rows(machine, Vec::new(), remedies(answer, Plan::default()))
+}
+
+/// The changes that lead to a planned configuration, and the steps of the machine with it. Only the
+/// decision that comes first, if settings of the next start cannot be as planned.
+pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
     let mut machine = machine.clone();
-    let next = match planned {
-        None => desired::wanted_settings(&machine),
-        Some(planned) => {
-            machine.pending = planned.pending;
-            Ok(planned.next.clone())
+    machine.pending = planned.pending;
+    let changes = desired::planned_changes(&machine, planned);
+    let changed = machine
+        .apply_all(&changes)
+        .unwrap_or_else(|_| machine.clone());
+    let changed = changed.with_next_start(planned.next.clone());
+    let findings = answer::findings(&changed);
+    match Plan::complete(&changed, &findings, planned.pending()) {
+        Ok(plan) => {
+            let answer = Answer::with_plan(&changed, findings, plan.clone());
+            // Settings that wait for nothing need no steps that no check asks for.
+            let plan = (planned.pending() > Pending::Nothing).then_some(plan);
+            rows(
+                &machine,
+                changes,
+                remedies(&answer, plan.unwrap_or_default()),
+            )
         }
-    };
-    let desired_of = |machine: &Machine| match planned {
-        None => Desired::of(machine),
-        Some(planned) => Desired::of_plan(machine, planned),
-    };
-    let changes_settings = planned.is_some_and(|planned| planned.pending() != Pending::Nothing);
-    let (steps, decisions) =
-        diagnosis::everything(&machine, next.as_ref(), desired_of, changes_settings);
-    let mut rows = rows(&machine, &steps);
-    rows.extend(decisions.into_iter().map(decision));
-    rows
+        // The settings are not the reason.
+        Err(_) if planned.next == machine.next_start() => {
+            let answer = Answer::of(&changed);
+            rows(&machine, changes, remedies(&answer, Plan::default()))
+        }
+        Err(first) => vec![decision(first)],
+    }
+}
+
+/// Adds the remedies of all checks that are not muted to a plan. Changes of the service take effect
+/// at the restart, if there is one.
+fn remedies(answer: &Answer, mut all: Plan) -> Plan {
+    let mut own = Vec::new();
+    for check in answer.checks().into_iter().filter(|check| !check.is_muted) {
+        match check.remedy {
+            Remedy::Steps(plan) => {
+                let steps = match check.id.cure() {
+                    Cure::Steps(_) => &mut own,
+                    _ => &mut all.steps,
+                };
+                let known = steps.clone();
+                steps.extend(plan.steps.into_iter().filter(|step| !known.contains(step)));
+                all.remaining.extend(plan.remaining);
+            }
+            Remedy::NeedsDecision(decision) => all.remaining.push(decision),
+            Remedy::As(_) | Remedy::Nothing => {}
+        }
+    }
+    let restart = all.steps.iter().position(Step::is_disruptive);
+    let at = restart.unwrap_or(all.steps.len());
+    all.steps.splice(at..at, own);
+    let mut remaining: Vec<Decision> = Vec::new();
+    for decision in all.remaining {
+        // Of two figures for the same memory, the larger one is enough.
+        let missing = decision.missing();
+        let is_same = |other: &Decision| {
+            let is_of_kind = discriminant(other) == discriminant(&decision);
+            *other == decision || missing.is_some() && is_of_kind
+        };
+        match remaining.iter_mut().find(|other| is_same(other)) {
+            Some(other) if missing > other.missing() => *other = decision,
+            Some(_) => {}
+            None => remaining.push(decision),
+        }
+    }
+    Plan { remaining, ..all }
 }
 
 fn decision(decision: Decision) -> Row {
@@ -66,7 +123,8 @@ fn decision(decision: Decision) -> Row {
     }
 }
 
-fn rows(machine: &Machine, steps: &[Step]) -> Vec<Row> {
+fn rows(machine: &Machine, changes: Vec<Step>, plan: Plan) -> Vec<Row> {
+    let steps = [changes, plan.steps].concat();
     let mut at = machine.clone();
     let mut before = status(&at);
     let mut rows = Vec::with_capacity(steps.len());
@@ -111,6 +169,7 @@ fn rows(machine: &Machine, steps: &[Step]) -> Vec<Row> {
             at = after;
         }
     }
+    rows.extend(plan.remaining.into_iter().map(decision));
     rows
 }
 
@@ -118,6 +177,6 @@ fn status(machine: &Machine) -> String {
     if machine.server_state != ServerState::Running {
         return "the server is stopped".to_owned();
     }
-    let Verdict { status, reason, .. } = diagnosis::verdict(machine);
+    let Verdict { status, reason, .. } = answer::verdict(machine);
     format!("{}: {reason}", status.as_str())
 }

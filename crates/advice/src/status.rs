@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::diagnosis;
+use super::answer::Verdict;
 use crate::model::{
     forecast::{self, Forecast},
     machine::{Machine, ServerState},
@@ -33,8 +33,7 @@ pub struct StatusRow {
 
 impl StatusRow {
     /// The row for a machine. A server that does not run has no segment.
-    pub fn of(machine: &Machine) -> Self {
-        let verdict = diagnosis::verdict(machine);
+    pub fn of(machine: &Machine, verdict: &Verdict) -> Self {
         let segment = machine
             .segment()
             .filter(|_| machine.server_state == ServerState::Running);
@@ -58,7 +57,7 @@ impl StatusRow {
         Self {
             status: verdict.status.as_str(),
             code: verdict.code,
-            reason: verdict.reason,
+            reason: verdict.reason.clone(),
             huge_pages: machine.state.server.huge_pages.as_str(),
             shared_memory_type: machine.state.server.shared_memory_type.as_str(),
             in_use: machine.is_on_huge_pages().filter(|_| segment.is_some()),

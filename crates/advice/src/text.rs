@@ -1,8 +1,8 @@
 //! The answer for people, as plain text of at most 80 columns.
 
 use super::{
+    answer::{Answer, Verdict},
     check::{CheckId, Finding, Status},
-    diagnosis,
     render::Place,
     runbook::{self, Row},
 };
@@ -45,18 +45,18 @@ pub enum Kind {
 
 /// The status of the server, its pools and page tables, the next restart and reboot, and the steps
 /// to take.
-pub fn text(machine: &Machine) -> String {
-    let lines = lines(machine).into_iter();
+pub fn text(machine: &Machine, answer: &Answer) -> String {
+    let lines = lines(machine, answer).into_iter();
     lines.map(|line| line.text).collect::<Vec<_>>().join("\n")
 }
 
 /// The lines of [`text`].
-pub fn lines(machine: &Machine) -> Vec<Line> {
-    let verdict = diagnosis::verdict(machine);
-    let checks = diagnosis::checks(machine);
-    let status = verdict.status.as_str().to_uppercase();
-    let mut lines = wrapped(&format!("{status}  "), &verdict.reason);
-    lines[0].kind = Kind::Status(verdict.status);
+pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
+    let Verdict { status, reason, .. } = &answer.verdict;
+    let checks = answer.checks();
+    let label = status.as_str().to_uppercase();
+    let mut lines = wrapped(&format!("{label}  "), reason);
+    lines[0].kind = Kind::Status(*status);
     for pool in machine.pools() {
         let size = PageSize(pool.page_bytes);
         let target = PoolTarget::of(machine, size, &machine.next_start());
@@ -112,7 +112,7 @@ pub fn lines(machine: &Machine) -> Vec<Line> {
             &format!("{}: {text}", status.as_str()),
         ));
     }
-    let rows = runbook::of(machine, None);
+    let rows = runbook::of(machine, answer);
     for (number, row) in (1..).zip(&rows) {
         let label = if number == 1 { "do this" } else { "" };
         lines.extend(step(label, number, row));

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use advice::{check::Status, diagnosis::verdict, model::machine::Machine};
+use advice::{answer::verdict, check::Status, model::machine::Machine};
 use host::{
     linux::{
         error::{Absence, ReadError},

@@ -13,7 +13,7 @@ mod txtar;
 use std::{fs, path::Path};
 
 use advice::{
-    diagnosis,
+    answer,
     model::{forecast::Forecast, limits::CgroupLimits, machine::Machine},
 };
 use host::{
@@ -185,7 +185,7 @@ fn check(archive: &Path) {
         .collect();
     assert_eq!(pools, expect.pool, "pools");
 
-    let verdict = diagnosis::verdict(&machine);
+    let verdict = answer::verdict(&machine);
     println!("{}: {}", verdict.status.as_str(), verdict.reason);
     if let Some(status) = expect.status {
         assert_eq!(verdict.status.as_str(), status, "status");

@@ -14,8 +14,9 @@ mod txtar;
 use std::path::{Path, PathBuf};
 
 use advice::{
-    diagnosis,
+    answer,
     model::{forecast::Forecast, machine::Machine, page_tables::bytes_of_one},
+    plan,
 };
 use host::{
     linux::{
@@ -592,7 +593,7 @@ mod restarts {
         #[test]
         fn any_counters_get_a_verdict(facts in any_facts()) {
             let machine = Machine::new(facts);
-            let verdict = diagnosis::verdict(&machine);
+            let verdict = answer::verdict(&machine);
             prop_assert!(!verdict.reason.is_empty());
             for forecast in Forecast::of_each_pool(&machine).unwrap_or_default() {
                 let _ = forecast.pool.available();
@@ -600,7 +601,7 @@ mod restarts {
                 // PostgreSQL first rounds up to the size in its setting, such as 1536 kB for 2 MB.
                 let set = machine.next_start_on_huge_pages().huge_page_size_bytes.filter(|&set| set < page && page % set > 0);
                 prop_assert!(forecast.tail_waste.0 < page.saturating_add(set.unwrap_or(0)));
-                let _ = diagnosis::how_to_set(&machine, PageSize(page));
+                let _ = plan::how_to_set(&machine, PageSize(page));
                 let wanted = u128::from(forecast.pool.committed()) + u128::from(forecast.required.0);
                 let is_plenty = u128::from(forecast.pool.persistent()) >= wanted;
                 if let Some(shortfall) = forecast.shortfall {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use advice::{
+    answer::Answer,
     check::{Check, CheckId, Remedy, Status},
-    diagnosis,
     model::machine::Machine,
     render,
     status::StatusRow,
@@ -67,7 +67,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let is_chosen = |id: CheckId| {
         (options.only.is_empty() || options.only.contains(&id)) && !options.ignored.contains(&id)
     };
-    let checks = diagnosis::chosen(&machine, is_chosen);
+    let answer = Answer::of(&machine);
+    let checks = answer.chosen(is_chosen);
     let worst = checks.iter().map(|check| check.finding.status).max();
     Ok(Done {
         text: match options.format {
@@ -76,7 +77,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                 let document = json!({ "checks": rows(&machine, &checks) });
                 format!("{:#}\n", with_state(&machine, document))
             }
-            Format::Nagios => to_nagios(&machine, &checks, options.only.is_empty()),
+            Format::Nagios => {
+                let row = StatusRow::of(&machine, &answer.verdict);
+                to_nagios(&machine, row, &checks, options.only.is_empty())
+            }
         },
         exit_status: crate::exit_status(worst.unwrap_or(Status::Ok)),
     })
@@ -126,8 +130,7 @@ pub(crate) fn indented(remedy: Option<String>) -> String {
 /// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
 /// important one of several, the names of the other checks, the performance data, and the findings
 /// with their remedies. If all checks are ok and `is_whole`, the verdict on the server comes first.
-fn to_nagios(machine: &Machine, checks: &[Check], is_whole: bool) -> String {
-    let row = StatusRow::of(machine);
+fn to_nagios(machine: &Machine, row: StatusRow, checks: &[Check], is_whole: bool) -> String {
     let count = |status| {
         let of_status = checks.iter().filter(|check| check.finding.status == status);
         of_status.count()

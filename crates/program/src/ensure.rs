@@ -8,9 +8,10 @@ use std::{
 };
 
 use advice::{
+    answer,
     check::CheckId,
     decision::Decision,
-    diagnosis, ensure,
+    ensure,
     model::{
         machine::{Machine, ServerState},
         start::{self, StartOutcome},
@@ -407,7 +408,7 @@ impl Case<'_> {
             HugePages::On if would_fail(machine) => ("critical", 2),
             _ => ("warning", u8::from(self.options.strict)),
         };
-        let finding = diagnosis::finding(machine, CheckId::Restart).text;
+        let finding = answer::finding(machine, CheckId::Restart).text;
         let text = format!("{mark}: {finding} {why}").trim_end().to_owned();
         Ok(Outcome::new(text, status))
     }

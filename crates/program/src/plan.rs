@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use advice::{
-    diagnosis,
     model::{forecast::Forecast, machine::Machine, other_host},
-    render,
+    plan, render,
 };
 use clap::{Args, ValueEnum};
 use host::{
@@ -165,7 +164,7 @@ impl Planning {
             );
         }
         let size = PageSize(forecast.pool.page_bytes);
-        render::remedy(&self.machine, &diagnosis::how_to_set(&self.machine, size))
+        render::remedy(&self.machine, &plan::how_to_set(&self.machine, size))
     }
 
     fn text(&self) -> String {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use advice::{
+    answer::{self, Answer},
     check::{Check, CheckId, Status},
-    diagnosis,
     model::{
         forecast::Forecast,
         machine::{Machine, ServerState},
@@ -68,7 +68,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         eprintln!("NOTICE:  {directory} is empty: the answer is for a new server");
     }
     let machine = machine::stopped(&next, state)?;
-    let checks = diagnosis::chosen(&machine, |id| ABOUT_START.contains(&id));
+    let answer = Answer::of(&machine);
+    let checks = answer.chosen(|id| ABOUT_START.contains(&id));
     let mut status = checks.iter().map(|check| check.finding.status).max();
     let target = Forecast::of_target(&machine);
     let probed = match &target {
@@ -101,7 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             Format::Json => {
                 let document = json!({
                     "checks": check::rows(&machine, &checks),
-                    "remedy": remedy(&machine, &checks),
+                    "remedy": remedy(&machine, &answer, &checks),
                     "probe": probed,
                     "pod": pod,
                     "initdb": initdb,
@@ -109,7 +110,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                 format!("{:#}\n", with_state(&machine, document))
             }
             Format::Text => {
-                let mut text = to_text(&machine, &checks);
+                let mut text = to_text(&machine, &answer, &checks);
                 for line in probed.iter().chain(&pod).chain(&initdb) {
                     let _ = writeln!(text, "{line}");
                 }
@@ -131,7 +132,7 @@ fn of_initdb(machine: &Machine, version: &str, tries: bool) -> Result<Option<Str
         huge_page_size_bytes: None,
         shared_memory_bytes: TRIAL_BYTES,
     });
-    let limit = diagnosis::finding(&trial, CheckId::CgroupFaultLimit);
+    let limit = answer::finding(&trial, CheckId::CgroupFaultLimit);
     let crashes = limit.status.needs_attention() || tries && crashes(&trial)?;
     Ok(of_crash(version).filter(|_| crashes))
 }
@@ -156,7 +157,7 @@ fn of_crash(version: &str) -> Option<String> {
     })
 }
 
-fn to_text(machine: &Machine, checks: &[Check]) -> String {
+fn to_text(machine: &Machine, answer: &Answer, checks: &[Check]) -> String {
     let mut text = String::new();
     if let Some(target) = Forecast::of_target(machine) {
         let size = PageSize(target.pool.page_bytes);
@@ -176,14 +177,14 @@ fn to_text(machine: &Machine, checks: &[Check]) -> String {
             check.finding.text
         );
     }
-    text + &check::indented(remedy(machine, checks))
+    text + &check::indented(remedy(machine, answer, checks))
 }
 
 /// The remedy, if a check needs attention.
-fn remedy(machine: &Machine, checks: &[Check]) -> Option<String> {
+fn remedy(machine: &Machine, answer: &Answer, checks: &[Check]) -> Option<String> {
     let mut statuses = checks.iter().map(|check| check.finding.status);
     statuses
         .any(Status::needs_attention)
-        .then(|| render::remedy(machine, &diagnosis::remedy(machine)))
+        .then(|| render::remedy(machine, &answer.remedy()))
         .flatten()
 }

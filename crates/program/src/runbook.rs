@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use advice::runbook::{self, Row};
+use advice::{
+    answer::Answer,
+    runbook::{self, Row},
+};
 use clap::Args;
 use host::escape;
 use serde_json::{Value, json};
@@ -28,7 +31,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let target = Target::find(&options.server)?;
     let machine = machine::read(&target, &options.server)?;
-    let rows = runbook::of(&machine, None);
+    let rows = runbook::of(&machine, &Answer::of(&machine));
     Ok(match options.format {
         Format::Text => to_text(&rows),
         Format::Json => {

@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use advice::{
+    answer::Answer,
     check::Status,
-    diagnosis, ensure,
+    ensure,
     model::machine::{Machine, ServerState},
     render,
     status::StatusRow,
@@ -52,12 +53,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         return all(options);
     }
     let machine = machine::read(&Target::find(&options.server)?, &options.server)?;
+    let answer = Answer::of(&machine);
     Ok(Done {
         text: match options.format {
-            Format::Text => text(&machine),
-            Format::Json => format!("{:#}\n", row(&machine)),
+            Format::Text => text(&machine, &answer),
+            Format::Json => format!("{:#}\n", row(&machine, &answer)),
         },
-        exit_status: crate::exit_status(diagnosis::verdict(&machine).status),
+        exit_status: crate::exit_status(answer.verdict.status),
     })
 }
 
@@ -84,11 +86,12 @@ fn all(options: &Options) -> Result<Done, Error> {
         let name = target.name();
         let status = match result {
             Ok(machine) => {
-                texts.push(format!("{name}:\n{}", text(&machine)));
-                let mut row = row(&machine);
+                let answer = Answer::of(&machine);
+                texts.push(format!("{name}:\n{}", text(&machine, &answer)));
+                let mut row = row(&machine, &answer);
                 row["server"] = name.into();
                 rows.push(row);
-                crate::exit_status(diagnosis::verdict(&machine).status)
+                crate::exit_status(answer.verdict.status)
             }
             Err(error) => {
                 texts.push(format!("{name}:\nUNKNOWN  {}\n", error.indented()));
@@ -143,9 +146,9 @@ fn count_stopped(
 }
 
 /// The text, with colors if the output is a terminal, and `NO_COLOR` and `TERM` allow it.
-fn text(machine: &Machine) -> String {
+fn text(machine: &Machine, answer: &Answer) -> String {
     let is_colored = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
-    let lines = text::lines(machine).into_iter().map(|line| {
+    let lines = text::lines(machine, answer).into_iter().map(|line| {
         let text = escape::lines(&line.text);
         // Labels and bars are ASCII.
         match text.split_at_checked(line.label) {
@@ -188,10 +191,9 @@ fn colored(kind: Kind, label: &str, rest: &str) -> String {
 }
 
 /// The row of `hugeinfo_status`.
-fn row(machine: &Machine) -> Value {
-    let remedy = render::remedy(machine, &diagnosis::remedy(machine));
-    let mut row = json!(StatusRow::of(machine));
-    row["remedy"] = remedy.into();
+fn row(machine: &Machine, answer: &Answer) -> Value {
+    let mut row = json!(StatusRow::of(machine, &answer.verdict));
+    row["remedy"] = render::remedy(machine, &answer.remedy()).into();
     with_state(machine, row)
 }
 

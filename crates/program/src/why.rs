@@ -11,8 +11,8 @@ use std::{
 };
 
 use advice::{
+    answer::Answer,
     check::{Check, CheckId, Status},
-    diagnosis,
     failure::{self, Failure},
     model::machine::{Machine, ServerState},
     render,
@@ -72,7 +72,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         CheckId::CgroupFaultLimit,
     ];
     let is_about_it = |id: CheckId| named.contains(&id) || always.contains(&id);
-    let mut checks = diagnosis::chosen(&machine, is_about_it);
+    let answer = Answer::of(&machine);
+    let mut checks = answer.chosen(is_about_it);
     checks.retain(|check| check.finding.status.needs_attention());
     let worst = checks.iter().map(|check| check.finding.status).max();
     let text = match options.format {
@@ -87,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             });
             format!("{:#}\n", with_state(&machine, document))
         }
-        Format::Text => to_text(&machine, &source, last.as_ref(), &checks),
+        Format::Text => to_text(&machine, &answer, &source, last.as_ref(), &checks),
     };
     Ok(Done {
         text,
@@ -101,7 +102,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Check]) -> String {
+fn to_text(
+    machine: &Machine,
+    answer: &Answer,
+    source: &str,
+    last: Option<&Failure>,
+    checks: &[Check],
+) -> String {
     let mut text = String::new();
     match last {
         None => {
@@ -123,8 +130,9 @@ fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Ch
     }
     match checks {
         [] => {
-            let restart = diagnosis::finding(machine, CheckId::Restart);
-            let _ = writeln!(text, "Now: {}", restart.text);
+            if let Some(restart) = answer.finding(CheckId::Restart) {
+                let _ = writeln!(text, "Now: {}", restart.text);
+            }
         }
         checks => {
             let _ = writeln!(text, "Now:");

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use advice::{
+    answer::{Answer, Verdict},
     check::{Check, CheckId},
-    diagnosis::{self, Verdict},
     model::{
         forecast::Forecast,
         page_tables::{self, Cost},
@@ -74,10 +74,11 @@ impl Context<'_> {
 impl Advice {
     fn of(subject: &Subject) -> Self {
         let machine = &subject.machine;
+        let answer = Answer::of(machine);
         Self {
-            verdict: diagnosis::verdict(machine),
-            runbook: runbook::of(machine, None),
-            checks: diagnosis::checks(machine),
+            runbook: runbook::of(machine, &answer),
+            checks: answer.checks(),
+            verdict: answer.verdict,
             pools: Forecast::of_each_pool(machine).map_err(|absent| absent.to_string()),
             page_tables: page_tables::on_each_size(
                 &machine.state,

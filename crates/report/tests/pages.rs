@@ -4,7 +4,7 @@
 
 mod fixtures;
 
-use advice::{diagnosis, model::forecast::Forecast, runbook};
+use advice::{answer::Answer, model::forecast::Forecast, runbook};
 use fixtures::{ALL, HOSTILE};
 use host::units::{PageSize, Pages, huge_pages};
 use hugeinfo_report::{
@@ -147,15 +147,13 @@ fn page_has_the_findings_of_the_core() {
         let machine = subject.machine.clone();
         let html = page(&subject);
         let text = text(&html);
-        assert!(
-            text.contains(&diagnosis::verdict(&machine).reason),
-            "{name}"
-        );
-        for check in diagnosis::checks(&machine) {
+        let answer = Answer::of(&machine);
+        assert!(text.contains(&answer.verdict.reason), "{name}");
+        for check in answer.checks() {
             let finding = format!("{}: {}", check.name(), check.finding.text);
             assert!(text.contains(&finding), "{name}: {finding}");
         }
-        for step in runbook::of(&machine, None) {
+        for step in runbook::of(&machine, &answer) {
             if let Some(command) = &step.command {
                 let html = html.replace("&gt;", ">").replace("&amp;", "&");
                 let command = format!("<pre><code>{command}</code></pre>");
@@ -367,7 +365,7 @@ fn truncated_pages_have_a_note() {
         let is_cut = name.ends_with("long-texts");
         assert_eq!(text(&html).contains(NOTE), is_cut, "{name}");
         // No check is missing.
-        for check in diagnosis::checks(&machine) {
+        for check in Answer::of(&machine).checks() {
             let id = format!("<li id=\"check-{}\">", check.name());
             assert!(html.contains(&id), "{name}: {}", check.name());
         }

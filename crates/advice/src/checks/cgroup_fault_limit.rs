@@ -27,7 +27,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(|_| None),
     needs_running_server: false,
     counts_for_server: |_| true,
-    is_about_start: false,
     docs: "\
 Looks at the limits of the server's cgroups on huge pages that can be faulted in (v1
 `hugetlb.SIZE.limit_in_bytes`, v2 `hugetlb.SIZE.max`), and at the pod's limit, [if the server knows

@@ -15,7 +15,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(|_| None),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: true,
     docs: "\
 Looks at the page sizes of the kernel in `/sys/kernel/mm/hugepages`, and at the setting
 `huge_page_size`.

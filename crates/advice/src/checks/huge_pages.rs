@@ -24,7 +24,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(decision),
     needs_running_server: true,
     counts_for_server: |_| true,
-    is_about_start: false,
     docs: "\
 Looks at the pages that back the main shared memory segment: at the mapping itself (`PROCMAP_QUERY`,
 or `smaps` or `numa_maps`), not at settings or names. With `huge_pages = try`, PostgreSQL gets all

@@ -15,7 +15,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::None,
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at `vm.hugetlb_shm_group`. The kernel checks the group only for `shmget` with `SHM_HUGETLB`,
 which PostgreSQL never calls.

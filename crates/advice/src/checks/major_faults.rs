@@ -17,7 +17,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Decision(|_| Decision::LookForFaults),
     needs_running_server: true,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at page faults of the current processes that read from disk, over the life of the server.
 

@@ -21,7 +21,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(decision),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at the RAM that the pools leave, and at the memory limits of the server's cgroups
 (`memory.max`, v1 `memory.limit_in_bytes`). Over time, the server uses the whole segment. Backends

@@ -27,7 +27,9 @@ mod thp;
 mod thp_private;
 mod thp_shared;
 
-pub(crate) use page_tables::need_huge_pages as page_tables_need_huge_pages;
+pub(crate) use page_tables::{
+    could_be_large as page_tables_could_be_large, need_huge_pages as page_tables_need_huge_pages,
+};
 pub(crate) use pool_size::{is_much_idle, largest_idle_size};
 pub(crate) use reboot::{decision as decision_about_boot, lower_pools as lower_pools_at_boot};
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
@@ -53,10 +55,8 @@ struct Check {
     cure: Cure,
     /// Whether it is about the memory or the processes of the running server.
     needs_running_server: bool,
-    /// Whether its warnings count for the whole server. They cost no more than a few small files.
+    /// Whether its warnings count for the whole server.
     counts_for_server: fn(&Machine) -> bool,
-    /// Whether it is about the next start.
-    is_about_start: bool,
     /// What it looks at, its codes, and what to do, in Markdown: its section in docs/checks.md.
     /// The first column of the table has the codes, the second one their statuses.
     docs: &'static str,
@@ -113,10 +113,8 @@ checks! {
 pub(crate) enum Cure {
     /// There is no remedy.
     None,
-    /// Pools, limits, settings and a restart. If these do not fix it, a decision.
+    /// The plan. If it does not fix it, this decision, or that of the plan.
     Core(fn(&Machine) -> Option<Decision>),
-    /// The boot configuration.
-    Boot,
     /// Steps that only this check needs.
     Steps(fn(&Machine) -> Result<Vec<Step>, Decision>),
     /// A person decides.
@@ -163,11 +161,6 @@ impl CheckId {
     /// Whether its warnings count for the whole server.
     pub(crate) fn is_about_server(self, machine: &Machine) -> bool {
         (self.check().counts_for_server)(machine)
-    }
-
-    /// Whether it is about the next start.
-    pub(crate) fn is_about_start(self) -> bool {
-        self.check().is_about_start
     }
 
     /// What it looks at, its codes, and what to do, in Markdown.

@@ -23,7 +23,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Steps(steps),
     needs_running_server: true,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at the nodes that hold the segment, in `numa_maps` of the process that has touched the most
 pages.

@@ -25,7 +25,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Steps(steps),
     needs_running_server: true,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at `oom_score_adj` of the postmaster and of its children, and at the memory limits of its
 cgroups. If the OOM killer kills the postmaster, all sessions end, and the next server cannot start

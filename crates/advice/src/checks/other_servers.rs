@@ -26,7 +26,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(decision),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at the other PostgreSQL servers of this host (`hugeinfo_instances`), and at whether the pool
 is large enough for all. A server counts if it holds huge pages, or if it is known to ask for them:

@@ -19,7 +19,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(decision),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at `CommitLimit` with `vm.overcommit_memory = 2`. The limit is a share of RAM *without the
 pools*, so a larger pool lowers it. Above the limit, `fork` and `palloc` fail on a host with free

@@ -24,8 +24,7 @@ pub(super) const CHECK: Check = Check {
     judge,
     cure: Cure::Core(decision),
     needs_running_server: true,
-    counts_for_server,
-    is_about_start: false,
+    counts_for_server: |_| false,
     docs: "\
 Looks at the page tables of all processes of the server. Each process needs 8 bytes for each 4 kB
 page that it has touched. Published measurements for a server with 80 connections are 25 GB of page
@@ -41,9 +40,9 @@ connection pooler. [`hugeinfo_page_tables`](processes.md#estimated-savings) has 
 ",
 };
 
-/// Whether page tables count for the whole server: huge pages are turned off, and the page tables
-/// of the host are large enough that this server's could be large.
-fn counts_for_server(machine: &Machine) -> bool {
+/// Whether huge pages are turned off, and the page tables of the host are large enough that those of
+/// this server could be a reason to turn them on.
+pub(crate) fn could_be_large(machine: &Machine) -> bool {
     let of_host = machine.usage().and_then(|usage| usage.page_tables);
     let might_be_large = of_host.is_some_and(|bytes| bytes >= PAGE_TABLES_AT_LEAST_BYTES);
     machine.is_turned_off() && might_be_large

@@ -16,7 +16,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(|machine| decision(machine).or(restart::decision(machine))),
     needs_running_server: false,
     counts_for_server,
-    is_about_start: true,
     docs: "\
 Looks at the configuration files as they are on disk. PostgreSQL itself reads them and computes the
 size in a child process, as for [`hugeinfo_plan`](plan.md). If settings are pending a restart, the

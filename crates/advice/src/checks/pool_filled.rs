@@ -16,7 +16,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(|_| None),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at whether the pools have the pages that this boot asked for. Missing pages that are not
 needed are ignored. The kernel allocates as many pages as it finds and reports no error: `sysctl -w

@@ -15,7 +15,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(|_| None),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at whether free memory has enough blocks (`/proc/buddyinfo`) if the pool has to grow.
 

@@ -23,7 +23,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(decision),
     needs_running_server: false,
     counts_for_server: |_| true,
-    is_about_start: false,
     docs: "\
 Looks at huge pages that are idle: they are neither in use nor reserved, and no known demand needs
 them. The kernel cannot use them for anything else.

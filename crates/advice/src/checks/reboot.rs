@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, whole},
+    check::{CheckId, Finding, Judgment, whole},
     decision::{self, Decision},
     model::{Blocked, demand::Demands, machine::Machine, memory, next_boot, numa},
     render,
@@ -17,10 +17,9 @@ use host::{
 pub(super) const CHECK: Check = Check {
     name: "reboot",
     judge,
-    cure: Cure::Boot,
+    cure: Cure::Core(decision),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at the pool that the next boot sets up: `hugepages=` on the kernel command line, and
 `vm.nr_hugepages` in sysctl.d, where the last line wins. systemd reads `/etc/sysctl.conf` only if
@@ -212,6 +211,12 @@ pub(crate) fn lower_pools(machine: &Machine, by: Bytes) -> Option<Decision> {
 
 /// The decision about the next boot, if no line is missing.
 pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
+    if CheckId::Reboot.is_muted(machine) {
+        return Some(Decision::Text(
+            "remove reboot from pg_hugeinfo.muted_checks: while it is muted, no remedy changes the next boot"
+                .to_owned(),
+        ));
+    }
     let next = machine.next_start();
     let size = machine.size_asked_for(&next)?;
     let asked = machine.next_boot()?.pages(size.0);

@@ -21,7 +21,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(decision),
     needs_running_server: false,
     counts_for_server: |_| true,
-    is_about_start: true,
     docs: "\
 Looks at what a restart would get, with the settings of the next start: the pool, the limits, the
 NUMA nodes, and the memory for a fallback. At shutdown, the pages of this server become available

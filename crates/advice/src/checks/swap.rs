@@ -17,7 +17,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Decision(|_| Decision::LookForSwap),
     needs_running_server: true,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at private memory of the server that is swapped out. Huge pages are never swapped.
 

@@ -20,7 +20,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Steps(steps),
     needs_running_server: false,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at `/sys/kernel/mm/transparent_hugepage/enabled`, which applies to private memory. Since Linux
 6.8 each size has its own mode. It does not affect the huge pages of the segment.

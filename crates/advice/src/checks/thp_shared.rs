@@ -20,7 +20,6 @@ pub(super) const CHECK: Check = Check {
     cure: Cure::Core(decision),
     needs_running_server: true,
     counts_for_server: |_| false,
-    is_about_start: false,
     docs: "\
 Looks at `shmem_enabled`, which applies to shared memory, and at the part of the segment on
 transparent huge pages (`ShmemPmdMapped`). It does not affect huge pages of a pool.

@@ -76,9 +76,8 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                 lines.extend(commands::sum(&at, step).map(|sum| comment(mark, &sum)));
                 at = at.apply(step).unwrap_or(at);
             }
-            if let Some(decision) = &plan.remaining {
-                lines.push(comment(mark, &decision.to_string()));
-            }
+            let remaining = plan.remaining.iter();
+            lines.extend(remaining.map(|decision| comment(mark, &decision.to_string())));
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
     }

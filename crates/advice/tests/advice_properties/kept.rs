@@ -48,7 +48,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 15] = [
+pub const ROWS: [Row; 17] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -366,6 +366,68 @@ pub const ROWS: [Row; 15] = [
             spec.server.next.plus_kb = 204_800;
             spec.boot.file = ("/etc/sysctl.conf", "vm.nr_hugepages = 4000\n");
             spec.boot.has_systemd = true;
+        },
+        boot_line_is_never_withheld,
+    ),
+    // Pending settings do not fit into memory, and a cgroup does not let the server use its pages.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.pools[0].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            spec.pools[1].reserved = 4;
+            spec.limits = vec![LimitSpec {
+                nth_size: 0,
+                faults: Some(Amount {
+                    percent: 0,
+                    plus: 0,
+                }),
+                reservations: None,
+                others: 0,
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 38,
+                ..next(spec)
+            });
+        },
+        no_remedy_has_a_redundant_step,
+    ),
+    // A larger segment is pending, and memory is too small for the pages of another server.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.pools[0].persistent = Amount {
+                percent: 4,
+                plus: 0,
+            };
+            spec.pools[1].persistent = exact_plus(1);
+            spec.others = vec![
+                OtherSpec {
+                    pages: OtherPages::Huge(0),
+                    mb: 2463,
+                    size: None,
+                    has_port: false,
+                    ..OTHER
+                },
+                OtherSpec {
+                    mb: 1833,
+                    percent_of_ram: 33,
+                    has_port: false,
+                    ..OTHER
+                },
+            ];
+            spec.files = FilesSpec::Planned(NextSpec {
+                plus_kb: 821_256,
+                ..next(spec)
+            });
         },
         boot_line_is_never_withheld,
     ),

@@ -5,9 +5,9 @@ use std::time::Instant;
 use std::sync::Arc;
 
 use advice::{
+    answer::{self, Answer, findings, verdict},
     check::{Check, CheckId, Finding, Remedy, Status},
     decision::{Decision, Lower},
-    diagnosis::{self, checks, findings, how_to_set, verdict},
     ensure,
     model::{
         Blocked,
@@ -17,14 +17,17 @@ use advice::{
         memory::{self, CommitLimit, LEFT_PERCENT},
         next_boot,
         start::{self, StartOutcome},
-        step::{SettingPlace, Step},
+        step::{Pending, SettingPlace, Step},
     },
+    plan::how_to_set,
+    planned::{Planned, PlannedSetting},
     render, runbook, text,
 };
 use host::{
     linux::{boot::Change, error::Absent},
     server::{
         facts::Facts,
+        setting::SettingSource,
         state::{Files, HugePages, State},
     },
     units::{Bytes, PageSize, Pages},
@@ -35,6 +38,14 @@ use super::{
     build::FACTS,
     machines::{GB, Spec},
 };
+
+fn checks(machine: &Machine) -> Vec<Check> {
+    Answer::of(machine).checks()
+}
+
+fn runbook_of(machine: &Machine) -> Vec<runbook::Row> {
+    runbook::of(machine, &Answer::of(machine))
+}
 
 type Statuses = Vec<(&'static str, Status)>;
 
@@ -70,7 +81,7 @@ fn steps(remedy: &Remedy) -> &[Step] {
 
 /// Steps of all remedies, each list with its name and the machine that it is for.
 fn all_steps(machine: &Machine) -> Vec<(String, Machine, Vec<Step>)> {
-    let rows = runbook::of(machine, None);
+    let rows = runbook_of(machine);
     let of = machine.clone();
     let mut all = vec![("runbook".to_owned(), of, steps_of(&rows))];
     for check in checks(machine) {
@@ -93,14 +104,16 @@ fn all_steps(machine: &Machine) -> Vec<(String, Machine, Vec<Step>)> {
 }
 
 fn decisions(machine: &Machine) -> Vec<(&'static str, Decision)> {
-    let decision = |remedy: Remedy| match remedy {
-        Remedy::NeedsDecision(decision) => Some(decision),
-        Remedy::Steps(plan) => plan.remaining,
-        Remedy::As(_) | Remedy::Nothing => None,
+    let decisions = |check: Check| {
+        let name = check.name();
+        let decisions = match check.remedy {
+            Remedy::NeedsDecision(decision) => vec![decision],
+            Remedy::Steps(plan) => plan.remaining,
+            Remedy::As(_) | Remedy::Nothing => Vec::new(),
+        };
+        decisions.into_iter().map(move |decision| (name, decision))
     };
-    let all = checks(machine).into_iter();
-    all.filter_map(|check| Some((check.name(), decision(check.remedy)?)))
-        .collect()
+    checks(machine).into_iter().flat_map(decisions).collect()
 }
 
 fn is_of(step: &Step, of: PageSize) -> bool {
@@ -205,7 +218,7 @@ pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseRes
 pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> TestCaseResult {
     // The runbook does not contain what is muted.
     prop_assume!(machine.muted.is_empty());
-    let rows = runbook::of(machine, None);
+    let rows = runbook_of(machine);
     let planned = machine.apply_all(&steps_of(&rows));
     prop_assume!(planned.is_ok());
     let planned = statuses(&planned.expect("it was assumed"));
@@ -257,7 +270,7 @@ pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResul
         is_whole: false,
         ..Facts::clone(facts)
     });
-    prop_assume!(diagnosis::is_healthy_by_facts(&by_facts));
+    prop_assume!(answer::is_healthy_by_facts(&by_facts));
     // The facts that the status reads otherwise.
     let whole = with(Facts {
         vmstat: Err(Absent::not_looked_at()),
@@ -289,9 +302,9 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         let after_all = statuses(&after);
         let mut worse = worse(machine, &before, &after_all);
         // The boot configuration is what remains.
-        worse.retain(|worse| plan.remaining.is_none() || !worse.starts_with("reboot"));
+        worse.retain(|worse| plan.remaining.is_empty() || !worse.starts_with("reboot"));
         // Idle pages stay as long as others have reserved pages.
-        let waits = plan.remaining == Some(Decision::WaitForReservedPages);
+        let waits = plan.remaining.contains(&Decision::WaitForReservedPages);
         worse.retain(|worse| !waits || !worse.starts_with("pool_size"));
         // Reserved pages have no node: other nodes keep as many for a bound server.
         worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("pool_size"));
@@ -346,7 +359,10 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
                 .iter()
                 .any(|(_, found)| found.code == "cgroup_bomb_at_restart");
         prop_assert!(
-            plan.remaining.is_some() || is_service || is_safe_now || status < Some(Status::Warning),
+            !plan.remaining.is_empty()
+                || is_service
+                || is_safe_now
+                || status < Some(Status::Warning),
             "{} is {status:?}: {:#?}",
             check.name(),
             plan.steps
@@ -375,13 +391,13 @@ pub fn findings_that_stay_have_a_decision(spec: &Spec, machine: &Machine) -> Tes
             ));
         }
     }
-    let rows = runbook::of(machine, None);
+    let rows = runbook_of(machine);
     let after = machine.apply_all(&steps_of(&rows));
     prop_assume!(after.is_ok());
     let after = after.expect("it was assumed").at_next_start();
     // Now, or after the steps have been applied.
     let decides = |rows: &[runbook::Row]| rows.iter().any(|row| row.step.is_none());
-    let decides = decides(&rows) || decides(&runbook::of(&after, None));
+    let decides = decides(&rows) || decides(&runbook_of(&after));
     let ill: Vec<_> = findings(&after)
         .into_iter()
         .filter(|(id, finding)| finding.status.needs_attention() && !machine.is_muted(id.name()))
@@ -647,9 +663,90 @@ pub fn healthy_machines_get_no_advice(_: &Spec, machine: &Machine) -> TestCaseRe
         prop_assert!(!finding.status.needs_attention(), "{name}: {finding:?}");
     }
     prop_assert!(!verdict(machine).status.needs_attention());
-    let rows = runbook::of(machine, None);
+    let rows = runbook_of(machine);
     prop_assert!(rows.is_empty(), "{rows:?}");
-    prop_assert_eq!(diagnosis::remedy(machine), Remedy::Nothing);
+    prop_assert_eq!(Answer::of(machine).remedy(), Remedy::Nothing);
+    Ok(())
+}
+
+/// Whatever the status warns of has a remedy, a decision or a question.
+pub fn status_has_a_remedy(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let answer = Answer::of(machine);
+    prop_assert_eq!(
+        answer.verdict.status.needs_attention(),
+        answer.remedy() != Remedy::Nothing,
+        "{:?}",
+        answer.verdict
+    );
+    Ok(())
+}
+
+/// The status and its remedy are those of the checks, although `hugeinfo_status` reads less.
+pub fn status_agrees_with_checks(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let facts = &machine.facts;
+    prop_assume!(facts.is_whole);
+    // The facts that the status does not read.
+    let facts = Facts {
+        vmstat: Err(Absent::not_looked_at()),
+        state: State {
+            segment_nodes: None,
+            segment_thp_bytes: None,
+            oom_score_adj: Err(Absent::not_looked_at()),
+            ..facts.state.clone()
+        },
+        ..Facts::clone(facts)
+    };
+    let without_boot = Facts {
+        free_blocks: Err(Absent::not_looked_at()),
+        state: State {
+            next_boot: Err(Absent::not_looked_at()),
+            ..facts.state.clone()
+        },
+        ..facts.clone()
+    };
+    let with = |facts: Facts| Machine {
+        muted: machine.muted.clone(),
+        ..Machine::new(facts)
+    };
+    let read = Answer::of(&with(facts));
+    let whole = Answer::of(machine);
+    let without_boot = with(without_boot);
+    prop_assert_eq!(&read.verdict, &whole.verdict);
+    prop_assert_eq!(read.remedy(), whole.remedy());
+    if !answer::depends_on_boot(&without_boot) {
+        prop_assert_eq!(verdict(&without_boot), whole.verdict);
+    }
+    Ok(())
+}
+
+/// A plan for the settings of the server is the plan of the server.
+pub fn plan_for_present_settings_is_the_plan(_: &Spec, machine: &Machine) -> TestCaseResult {
+    // A change makes files known, or corrects them.
+    prop_assume!(machine.facts.is_whole);
+    prop_assume!(matches!(
+        machine.state.files,
+        Files::NothingPending | Files::Planned(_)
+    ));
+    let setting = PlannedSetting {
+        name: "wal_buffers".to_owned(),
+        value: "-1".to_owned(),
+        source: SettingSource::Default,
+        pending: Pending::Nothing,
+        next: Ok(machine.next_start()),
+    };
+    let mut present = Planned {
+        names: vec!["wal_buffers".to_owned()],
+        settings: Vec::new(),
+        pending: Pending::Nothing,
+        next: machine.next_start(),
+    };
+    let plan = runbook_of(machine);
+    prop_assert_eq!(&runbook::to(machine, &present), &plan);
+    present.settings.push(setting);
+    prop_assert_eq!(
+        steps_of(&runbook::to(machine, &present)[1..]),
+        steps_of(&plan)
+    );
     Ok(())
 }
 
@@ -710,7 +807,7 @@ pub fn absent_facts_improve_no_verdict(spec: &Spec, machine: &Machine) -> TestCa
 pub fn expected_is_the_status_after_the_step(_: &Spec, machine: &Machine) -> TestCaseResult {
     let mut at = machine.clone();
     let mut shown = verdict_text(machine);
-    let rows = runbook::of(machine, None);
+    let rows = runbook_of(machine);
     for (index, row) in rows.iter().enumerate() {
         let Some(step) = &row.step else { continue };
         let is_last = rows.get(index + 1).is_none_or(|next| next.step != row.step);
@@ -741,7 +838,7 @@ pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) 
     // Roles that cannot read the files now cannot read them later.
     let files = &machine.state.files;
     prop_assume!(!machine.facts.is_whole || !matches!(files, Files::Unknown(_)));
-    let rows = runbook::of(machine, None);
+    let rows = runbook_of(machine);
     // Released memory can make a decision unnecessary, and make room for other servers.
     prop_assume!(rows.iter().all(|row| row.step.is_some()));
     let next = machine.next_start_on_huge_pages();
@@ -756,7 +853,7 @@ pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) 
     let mut after = after.expect("it was assumed");
     // A later session would read the machine like this.
     after.is_compacted = false;
-    let mut again = steps_of(&runbook::of(&after, None));
+    let mut again = steps_of(&runbook_of(&after));
     // Changes of the service and its command line are not visible before the next start.
     again.retain(|step| match step {
         Step::ChangeService(change) => !after.service.contains(change),
@@ -908,7 +1005,7 @@ fn still_asks_for(
             Err(Blocked::OnlyAStartShows(_)) => return Ok(()),
             Err(_) => at,
         };
-        let steps = steps_of(&runbook::of(&at, None));
+        let steps = steps_of(&runbook_of(&at));
         at = at.apply_all(&steps).unwrap_or(at);
     }
     let again = decisions(&at)
@@ -1037,15 +1134,18 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
             }
             remedy => remedy,
         };
-        let decision = match remedy {
-            Remedy::Steps(plan) => plan.remaining.as_ref(),
-            Remedy::NeedsDecision(decision) => Some(decision),
-            Remedy::As(_) | Remedy::Nothing => None,
+        let decisions = match remedy {
+            Remedy::Steps(plan) => plan.remaining.as_slice(),
+            Remedy::NeedsDecision(decision) => std::slice::from_ref(decision),
+            Remedy::As(_) | Remedy::Nothing => &[],
         };
-        prop_assert_eq!(decision, Some(&Decision::SetOnCommandLine(words)));
+        prop_assert!(
+            decisions.contains(&Decision::SetOnCommandLine(words)),
+            "{decisions:?}"
+        );
         return Ok(());
     }
-    let rows = runbook::of(machine, None);
+    let rows = runbook_of(machine);
     let line = |steps: &[Step]| {
         let mut steps = steps.iter();
         steps.any(|step| matches!(step, Step::SetPoolAtBoot { .. }))
@@ -1063,7 +1163,7 @@ pub fn remedies_refer_to_rows_that_are_shown(_: &Spec, machine: &Machine) -> Tes
         .filter(|check| !check.is_muted)
         .collect();
     let is_chosen = |id: CheckId| id.name().len().is_multiple_of(2);
-    for shown in [unmuted, diagnosis::chosen(machine, is_chosen)] {
+    for shown in [unmuted, Answer::of(machine).chosen(is_chosen)] {
         for check in &shown {
             if let Remedy::As(id) = check.remedy {
                 let other = shown.iter().find(|other| other.id == id);
@@ -1107,7 +1207,7 @@ pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> Tes
 pub fn text_fits_on_a_terminal(_: &Spec, machine: &Machine) -> TestCaseResult {
     const COLUMNS: usize = 80;
     const LABELS: usize = 18;
-    for line in text::lines(machine) {
+    for line in text::lines(machine, &Answer::of(machine)) {
         let has_long_word = line
             .text
             .split_whitespace()
@@ -1131,7 +1231,7 @@ pub fn everything_can_be_rendered(_: &Spec, machine: &Machine) -> TestCaseResult
             prop_assert!(!text.trim().is_empty(), "{:?}", check.remedy);
         }
     }
-    for row in runbook::of(machine, None) {
+    for row in runbook_of(machine) {
         prop_assert!(
             row.command.is_some() != row.instruction.is_some(),
             "{row:?}"
@@ -1139,7 +1239,7 @@ pub fn everything_can_be_rendered(_: &Spec, machine: &Machine) -> TestCaseResult
         prop_assert!(!row.why.is_empty());
     }
     let _ = verdict(machine);
-    let _ = render::remedy(machine, &diagnosis::remedy(machine));
+    let _ = render::remedy(machine, &Answer::of(machine).remedy());
     let _ = Forecast::of_each_pool(machine);
     for pool in machine.pools() {
         let _ = render::remedy(machine, &how_to_set(machine, PageSize(pool.page_bytes)));
@@ -1160,7 +1260,7 @@ pub fn large_machines() {
     let start = Instant::now();
     let count = checks(&machine).len();
     let checked = start.elapsed();
-    let rows = runbook::of(&machine, None).len();
+    let rows = runbook_of(&machine).len();
     println!(
         "{count} checks in {checked:?}, {rows} rows in {:?}",
         start.elapsed() - checked
@@ -1170,7 +1270,7 @@ pub fn large_machines() {
 /// After the boot lines of the runbook, pools and memory in use now fit into RAM, and committed memory
 /// into the strict commit limit.
 pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
-    let steps: Vec<_> = steps_of(&runbook::of(machine, None))
+    let steps: Vec<_> = steps_of(&runbook_of(machine))
         .into_iter()
         .filter(|step| matches!(step, Step::SetPoolAtBoot { .. }))
         .collect();

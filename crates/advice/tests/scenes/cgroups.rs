@@ -85,7 +85,8 @@ fn fault_limits() {
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
-            # lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"#]]),
+            # lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM
+            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.state, Some(1074), Some(1074));
         })

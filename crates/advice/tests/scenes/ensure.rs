@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use advice::{
+    answer::{self, Answer},
     check::{CheckId, Status},
-    diagnosis, ensure,
+    ensure,
     model::{machine::Machine, step::Step},
     render,
 };
@@ -97,7 +98,7 @@ fn idle_pages_could_be_for_servers_that_start_later() {
         machine
     };
     let finding = |machine: &Machine, id| {
-        let checks = diagnosis::checks(machine);
+        let checks = Answer::of(machine).checks();
         let check = checks.into_iter().find(|check| check.id == id);
         check.expect("the check").finding
     };
@@ -118,7 +119,7 @@ fn idle_pages_could_be_for_servers_that_start_later() {
     }
     // No remedy adds its pages.
     let machine = with(0, ensure::starting_later(Some(&stopped)));
-    assert_eq!(diagnosis::verdict(&machine).status, Status::Ok);
+    assert_eq!(answer::verdict(&machine).status, Status::Ok);
     let mut off = stopped.clone();
     off.state.server.huge_pages = HugePages::Off;
     off.state.planned = None;

@@ -162,6 +162,7 @@ fn small_pages_that_do_not_fit() {
             # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("runbook", expect![[r#"
             # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # free 17695 MB of memory, or lower shared_buffers by 17696MB: too little memory is available for the pool
             # add 49152 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
         when("a strict commit limit, and a ratio that is enough", |m| {
             m.on_small_pages(8 * GB, 0);

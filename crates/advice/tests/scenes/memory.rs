@@ -1,6 +1,6 @@
 //! RAM that the pools leave, and small pages that have not been faulted in yet.
 
-use advice::{diagnosis, model::step::Step, render};
+use advice::{answer::Answer, model::step::Step, render};
 use host::server::{
     configuration::RequestedPages,
     setting::{Setting, SettingSource},
@@ -475,7 +475,7 @@ fn settings_of_a_stopped_server() {
             .machine()
             .apply(&Step::Stop)
             .expect("a server that runs");
-        let remedy = diagnosis::remedy(&stopped);
+        let remedy = Answer::of(&stopped).remedy();
         render::remedy(&stopped, &remedy).expect("a remedy")
     };
     let line = "set it back to 0, and set huge_pages = try";
@@ -568,7 +568,7 @@ fn a_shortage_can_depend_on_all_processes() {
         scene.touched(touched);
         scene.available = Some(available);
         let machine = scene.machine();
-        diagnosis::depends_on_all_processes(&machine, &diagnosis::remedy(&machine))
+        Answer::of(&machine).depends_on_all_processes(&machine)
     };
     assert!(depends(2 * GB, 20 * GB));
     // All of the segment has been faulted in.

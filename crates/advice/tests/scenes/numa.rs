@@ -264,9 +264,9 @@ fn bound_servers() {
             warning on_few_nodes: More than 90% of the 18 GB of the segment that is in use is on NUMA node 0, out of 2 nodes.
             # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]])
         .see("runbook", expect![[r#"
-            # start PostgreSQL with numactl --interleave=all; takes effect at the next restart
             sysctl -w vm.nr_hugepages=10240
-            sed -i 's/^vm\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
+            # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]]),
         when("nodes get too few pages at boot", |m| {
             m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);
             m.bound(&[0]);

@@ -22,10 +22,11 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            sysctl -w vm.nr_hugepages=609
-            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]])
+            # as reboot"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).
+            sysctl -w vm.nr_hugepages=609
+            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"#]])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         // With pages beyond the limit, it would start and crash later.
@@ -39,8 +40,7 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            sysctl -w vm.nr_hugepages=609
-            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]]),
+            # as reboot"#]]),
         when("one was turned off", |m| {
             m.other(40 * GB, 4096, OFF);
         })
@@ -179,8 +179,7 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            sysctl -w vm.nr_hugepages=609
-            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]]),
+            # as reboot"#]]),
         when("the pool is enough for both", |m| {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
@@ -192,8 +191,7 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            sysctl -w vm.nr_hugepages=1109
-            # needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try)"#]]),
+            # as reboot"#]]),
         when("one is larger than the host", |m| {
             m.other(70 * GB, 4096, TRY);
         })
@@ -236,8 +234,7 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs among the visible processes. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            sysctl -w vm.nr_hugepages=609
-            # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"#]]),
+            # as reboot"#]]),
         when("the memory of two cannot be read", |m| {
             m.other(MB, 4096, TRY).segment = None;
             m.other(MB, 4096, TRY).segment = None;
@@ -307,8 +304,7 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last server to start would get no huge pages.
-            sysctl -w vm.nr_hugepages=609
-            # needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try)"#]]),
+            # as reboot"#]]),
         when("two of three servers that could use idle pages ask for them", |m| {
             m.ram(88 * GB);
             m.more(16_000);
@@ -326,14 +322,15 @@ fn other_servers() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
             # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]])
+            # as huge_pages"#]])
         .see("runbook", expect![[r#"
             # restart PostgreSQL (ends all sessions)
-            # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)
-            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]]),
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
+            # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]]),
         when("the pool is enough for this server, one asks, and one is not readable", |m| {
             m.fall_back(537);
             m.other(8 * GB, 4096, TRY);
@@ -346,7 +343,7 @@ fn other_servers() {
             # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"#]])
+            # as huge_pages"#]])
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)

@@ -36,7 +36,8 @@ fn page_tables() {
             m.page_tables(MB / 2, 277 * MB);
             m.off();
         })
-        .see("status", expect![[r#"
+        .see("status", expect!["ok turned_off: On 4 kB pages: huge_pages = off."])
+        .see("page_tables", expect![[r#"
             warning large_page_tables: Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.
             setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_pages = 'try';"
             # stop here if psql failed

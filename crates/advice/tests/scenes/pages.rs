@@ -1,8 +1,11 @@
 //! Pages that back the segment, forecasts of a restart, and commands that set the pool.
 
-use advice::model::forecast::Forecast;
+use advice::{
+    answer,
+    model::{forecast::Forecast, machine::Machine},
+};
 use host::{
-    linux::{hugepages::Pool, meminfo::Meminfo},
+    linux::{error::Absent, hugepages::Pool, meminfo::Meminfo},
     server::state::{Files, HugePages, Server, SharedMemoryType},
     units::Pages,
 };
@@ -462,7 +465,7 @@ fn other_page_sizes() {
             # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
+            # as huge_pages"#]]),
         when(
             "a small segment is on a 1 GB page, and 512 pages of 2 MB are idle",
             |m| {
@@ -567,10 +570,11 @@ fn other_page_sizes() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 20 huge pages of 1 GB (20 GB) are idle; none is needed.
-            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]])
+            # as huge_pages"#]])
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 4 GB.
             # as huge_pages"#]]),
@@ -690,6 +694,36 @@ fn idle_pages() {
         .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 12288 huge pages of 2 MB at boot."]])
         .see("runbook", expect![[""]]),
     ]);
+}
+
+/// `hugeinfo_status` reads the boot files only if they matter.
+#[test]
+fn idle_pages_depend_on_boot_files() {
+    let answer = |pages, reads_boot: bool| {
+        let mut scene = Scene::healthy();
+        scene.more(pages - 537);
+        scene.asked(pages);
+        let mut facts = scene.settled();
+        if !reads_boot {
+            facts.state.next_boot = Err(Absent::not_looked_at());
+        }
+        let machine = Machine::new(facts);
+        let depends = answer::depends_on_boot(&machine);
+        let recommended = Forecast::of_target(&machine).and_then(|pool| pool.recommended());
+        (answer::verdict(&machine).code, recommended, depends)
+    };
+    assert_eq!(
+        answer(1400, false),
+        ("unused_pages", Some(Pages(537)), true)
+    );
+    assert_eq!(
+        answer(1400, true),
+        ("on_huge_pages", Some(Pages(1400)), true)
+    );
+    assert_eq!(
+        answer(537, false),
+        ("on_huge_pages", Some(Pages(537)), false)
+    );
 }
 
 #[test]

@@ -7,10 +7,11 @@ use std::{
 };
 
 use advice::{
+    answer::Answer,
     check::{Check, CheckId, Finding, Remedy, Status},
-    diagnosis,
     explain::explain,
     model::machine::Machine,
+    plan::how_to_set,
     render, runbook,
 };
 use host::{server::state::SharedMemoryType, units::PageSize};
@@ -22,7 +23,8 @@ use crate::{scene::Scene, table::*};
 /// Returns complaints about the texts of a machine. Adds its remedies to those to paste.
 pub fn complaints(machine: &Machine, pasted: &mut BTreeSet<String>) -> Vec<String> {
     let mut complaints = Vec::new();
-    let checks = diagnosis::checks(machine);
+    let answer = Answer::of(machine);
+    let checks = answer.checks();
     for check in &checks {
         complaints.extend(of_finding(check.name(), &check.finding.text));
         if !is_documented(check) {
@@ -34,19 +36,19 @@ pub fn complaints(machine: &Machine, pasted: &mut BTreeSet<String>) -> Vec<Strin
             ));
         }
     }
-    complaints.extend(of_finding("status", &diagnosis::verdict(machine).reason));
+    complaints.extend(of_finding("status", &answer.verdict.reason));
     let of_pools = machine
         .pools()
-        .map(|pool| diagnosis::how_to_set(machine, PageSize(pool.page_bytes)));
+        .map(|pool| how_to_set(machine, PageSize(pool.page_bytes)));
     let remedies = checks.iter().map(|check| check.remedy.clone());
-    let remedies = remedies.chain(of_pools).chain([diagnosis::remedy(machine)]);
+    let remedies = remedies.chain(of_pools).chain([answer.remedy()]);
     for remedy in remedies.collect::<Vec<_>>() {
         if let Some(text) = render::remedy(machine, &remedy) {
             complaints.extend(of_remedy(&remedy, &text));
             pasted.insert(text);
         }
     }
-    for row in runbook::of(machine, None) {
+    for row in runbook::of(machine, &answer) {
         for text in [&row.command, &row.instruction, &Some(row.why.clone())] {
             complaints.extend(text.iter().flat_map(|text| of_words("runbook", text)));
         }

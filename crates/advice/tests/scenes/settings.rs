@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use advice::{
-    diagnosis,
+    answer,
     model::{machine::Machine, step::Pending},
     planned::{Planned, PlannedSetting},
     runbook,
@@ -203,7 +203,8 @@ fn muted() {
         })
         .see("status", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
-            sysctl -w vm.nr_hugepages=537"#]])
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]])
         // A row that is not muted refers to no muted row.
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
@@ -261,11 +262,7 @@ fn facts_are_enough_on_huge_pages() {
                 ..Facts::clone(&machine.facts)
             })
         };
-        assert_eq!(
-            diagnosis::is_healthy_by_facts(&machine),
-            is_healthy,
-            "{muted}"
-        );
+        assert_eq!(answer::is_healthy_by_facts(&machine), is_healthy, "{muted}");
     }
 }
 
@@ -294,7 +291,7 @@ fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
 }
 
 fn commands(machine: &Machine, plan: &Planned) -> Vec<String> {
-    let rows = runbook::of(machine, Some(plan)).into_iter();
+    let rows = runbook::to(machine, plan).into_iter();
     rows.map(|row| match (row.command, row.instruction) {
         (Some(command), _) => command,
         (None, instruction) => format!("# {}", instruction.unwrap_or_default()),
@@ -445,7 +442,7 @@ fn plan_with_huge_pages_on_has_a_check_before_the_restart() {
             Ok(with(&machine, 2100 * MB, HugePages::On)),
         ),
     ]);
-    let rows = runbook::of(&machine, Some(&insists));
+    let rows = runbook::to(&machine, &insists);
     let restart = rows.last().expect("a step");
     let check = "if the pool has fewer than 1050 pages of 2 MB, do not restart: huge_pages = on";
     assert!(restart.why.ends_with(check), "{}", restart.why);

@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use advice::{
+    answer::Answer,
     check::{Remedy, Status},
-    diagnosis,
     model::machine::Machine,
+    plan::how_to_set,
     render::{self, Place},
     runbook,
 };
@@ -55,18 +56,18 @@ fn answer(machine: &Machine, what: &str) -> String {
     };
     if let Some(size) = what.strip_prefix("how_to_set_") {
         let megabytes: u64 = size.parse().expect("a size in MB");
-        let remedy = diagnosis::how_to_set(machine, PageSize(megabytes * MB));
+        let remedy = how_to_set(machine, PageSize(megabytes * MB));
         return render::remedy(machine, &remedy).unwrap_or_default();
     }
     match what {
         "status" => {
-            let verdict = diagnosis::verdict(machine);
-            let remedy = diagnosis::remedy(machine);
+            let answer = Answer::of(machine);
+            let (verdict, remedy) = (&answer.verdict, answer.remedy());
             finding(verdict.status, verdict.code, &verdict.reason, &remedy)
         }
         "runbook" => lines_of_runbook(machine).join("\n"),
         _ => {
-            let checks = diagnosis::checks(machine);
+            let checks = Answer::of(machine).checks();
             let check = checks.iter().find(|check| check.name() == what);
             let check = check.unwrap_or_else(|| panic!("no check {what}"));
             let found = &check.finding;
@@ -76,7 +77,7 @@ fn answer(machine: &Machine, what: &str) -> String {
 }
 
 fn lines_of_runbook(machine: &Machine) -> Vec<String> {
-    let rows = runbook::of(machine, None).into_iter();
+    let rows = runbook::of(machine, &Answer::of(machine)).into_iter();
     rows.map(|row| match (row.command, row.instruction) {
         (Some(command), _) => command,
         (None, instruction) => {

@@ -1,0 +1,336 @@
+//! The answer about a machine: each check judged once, the plan, and the verdict. All faces print
+//! this answer.
+
+use super::{
+    check::{Check, CheckId, Finding, Remedy, Status},
+    checks::{self, ALL, Cure},
+    plan::{Findings, Plan},
+};
+use crate::model::{
+    demand::PoolTarget,
+    machine::{Machine, ServerState},
+    start::{self, StartOutcome},
+    step::Step,
+};
+use host::{
+    server::state::{Backing, Files},
+    units::PageSize,
+};
+
+/// The answer about a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// All checks, the most important first, each with its whole remedy. Without checks of a
+    /// running server, if it does not run.
+    checks: Vec<Check>,
+    /// The steps to the desired state. Empty if no check needs it.
+    pub plan: Plan,
+    /// The answer for the whole server.
+    pub verdict: Verdict,
+    /// The check that decides the verdict.
+    worst: Option<CheckId>,
+    /// The remedy of `reboot` where no other row has the plan, which ends sessions.
+    at_boot: Remedy,
+}
+
+/// The answer for the whole server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The status of the worst check that counts.
+    pub status: Status,
+    /// The code of this check.
+    pub code: &'static str,
+    /// The finding of this check. For a healthy server: the pages of the segment, and the pages
+    /// that a restart would get.
+    pub reason: String,
+}
+
+/// The findings of all checks, the most important first.
+pub fn findings(machine: &Machine) -> Vec<(CheckId, Finding)> {
+    let all = ALL.iter().map(|id| (*id, id.judge(machine)));
+    all.collect()
+}
+
+/// The finding of one check.
+pub fn finding(machine: &Machine, id: CheckId) -> Finding {
+    id.judge(machine)
+}
+
+/// The verdict alone.
+pub fn verdict(machine: &Machine) -> Verdict {
+    Verdict::of(machine, &findings(machine))
+}
+
+impl Answer {
+    /// Judges a machine.
+    pub fn of(machine: &Machine) -> Self {
+        let findings = findings(machine);
+        let has_plan = |id: CheckId| matches!(id.cure(), Cure::Core(_));
+        let needs_plan =
+            |(id, finding): &(CheckId, Finding)| has_plan(*id) && finding.status.needs_attention();
+        let plan = match findings.iter().any(needs_plan) {
+            true => Plan::of(machine, &findings),
+            false => Plan::default(),
+        };
+        Self::with_plan(machine, findings, plan)
+    }
+
+    pub(crate) fn with_plan(
+        machine: &Machine,
+        findings: Vec<(CheckId, Finding)>,
+        plan: Plan,
+    ) -> Self {
+        // A change of the command line is not visible before the next start.
+        let after = match plan.steps.is_empty() {
+            true => None,
+            false => machine.apply_all(&plan.steps).ok(),
+        };
+        let after = after.map(|after| after.at_next_start());
+        let is_fixed = |id: CheckId| {
+            let after = after.as_ref();
+            after.is_some_and(|after| !id.judge(after).status.needs_attention())
+        };
+        let is_judged = |id: CheckId| {
+            machine.server_state == ServerState::Running || !id.needs_running_server()
+        };
+        let remedy = |id: CheckId, finding: &Finding| match id.cure() {
+            _ if !finding.status.needs_attention() => Remedy::Nothing,
+            Cure::None => Remedy::Nothing,
+            Cure::Decision(decide) => Remedy::NeedsDecision(decide(machine)),
+            Cure::Steps(steps) => match steps(machine) {
+                Ok(steps) => Remedy::Steps(Plan::of_steps(steps)),
+                Err(decision) => Remedy::NeedsDecision(decision),
+            },
+            Cure::Core(_) if is_fixed(id) => Remedy::Steps(plan.clone()),
+            Cure::Core(decide) => {
+                // The plan knows more about the next boot than `decide`.
+                let is_known = id == CheckId::Reboot && !plan.remaining.is_empty();
+                let own = if is_known { None } else { decide(machine) };
+                match own {
+                    Some(own) if !plan.remaining.contains(&own) => Remedy::NeedsDecision(own),
+                    _ if plan.steps.is_empty() || plan.remaining.is_empty() => {
+                        Remedy::NeedsDecision(plan.decision_about(id, machine))
+                    }
+                    _ => Remedy::Steps(plan.clone()),
+                }
+            }
+        };
+        let (worst, verdict) = Verdict::with_check(machine, &findings);
+        Self {
+            checks: findings
+                .into_iter()
+                .filter(|(id, _)| is_judged(*id))
+                .map(|(id, finding)| Check {
+                    id,
+                    is_muted: id.is_muted(machine),
+                    remedy: remedy(id, &finding),
+                    finding,
+                })
+                .collect(),
+            at_boot: match plan.is_disruptive() {
+                true => at_boot(machine, &plan),
+                false => Remedy::Nothing,
+            },
+            plan,
+            verdict,
+            worst,
+        }
+    }
+
+    /// The finding of a check.
+    pub fn finding(&self, id: CheckId) -> Option<&Finding> {
+        let check = self.checks.iter().find(|check| check.id == id)?;
+        Some(&check.finding)
+    }
+
+    /// The remedy for the verdict.
+    pub fn remedy(&self) -> Remedy {
+        let worst = self
+            .checks
+            .iter()
+            .find(|check| Some(check.id) == self.worst);
+        worst.map_or(Remedy::Nothing, |check| check.remedy.clone())
+    }
+
+    /// All checks. Muted ones keep their findings and remedies.
+    pub fn checks(&self) -> Vec<Check> {
+        self.rows(|check| !check.is_muted)
+    }
+
+    /// The checks that are chosen.
+    pub fn chosen(&self, is_chosen: impl Fn(CheckId) -> bool) -> Vec<Check> {
+        let mut rows = self.rows(|check| is_chosen(check.id));
+        rows.retain(|check| is_chosen(check.id));
+        rows
+    }
+
+    /// The first row with a remedy prints it, and other rows refer to that row, so that typing all
+    /// rows from top to bottom does nothing twice. A row that is shown does not refer to a hidden
+    /// one.
+    fn rows(&self, is_shown: impl Fn(&Check) -> bool) -> Vec<Check> {
+        let mut rows = self.checks.clone();
+        let mut order: Vec<_> = (0..rows.len()).collect();
+        // No server is restarted for the next boot alone.
+        let is_late = |check: &Check| check.id == CheckId::Reboot && check.remedy.is_disruptive();
+        order.sort_by_key(|&at| (!is_shown(&rows[at]), is_late(&rows[at])));
+        let mut printed: Vec<(CheckId, Remedy)> = Vec::new();
+        for at in order {
+            let Check { id, remedy, .. } = &mut rows[at];
+            if *remedy == Remedy::Nothing {
+                continue;
+            }
+            match printed.iter().find(|(_, earlier)| earlier == remedy) {
+                Some((earlier, _)) => *remedy = Remedy::As(*earlier),
+                None if *id == CheckId::Reboot && remedy.is_disruptive() => {
+                    *remedy = self.at_boot.clone();
+                }
+                None => printed.push((*id, remedy.clone())),
+            }
+        }
+        rows
+    }
+
+    /// Whether the remedy could be another one if all processes of the server were read: they also
+    /// show how large page tables are.
+    pub fn depends_on_all_processes(&self, machine: &Machine) -> bool {
+        self.verdict.status.needs_attention()
+            && (checks::page_tables_could_be_large(machine)
+                || with_all_touched(machine).is_some_and(|all| Self::of(&all) != *self))
+    }
+}
+
+/// The machine as if all of a segment on small pages had been faulted in, which processes that have
+/// not been read could show. `None`: the segment is on other pages.
+fn with_all_touched(machine: &Machine) -> Option<Machine> {
+    (machine.backing() == Backing::SmallPages).then(|| {
+        let mut all = machine.clone();
+        all.touched.least = all.touched.most;
+        all
+    })
+}
+
+/// Whether the verdict could be another one if all processes of the server were read.
+pub fn depends_on_all_processes(machine: &Machine) -> bool {
+    with_all_touched(machine).is_some_and(|all| verdict(&all) != verdict(machine))
+}
+
+/// Whether the verdict, or the recommended number of pages, depends on the boot configuration: pages
+/// that it asks for are not idle.
+pub fn depends_on_boot(machine: &Machine) -> bool {
+    let next = machine.next_start();
+    machine.pools().any(|pool| {
+        let target = PoolTarget::of(machine, PageSize(pool.page_bytes), &next);
+        target.is_some_and(|target| target.persistent > target.after.total())
+    })
+}
+
+/// The steps of the plan that set up the next boot without a restart, if they are enough.
+fn at_boot(machine: &Machine, plan: &Plan) -> Remedy {
+    let is_of_boot =
+        |step: &&Step| matches!(step, Step::SetPoolAtBoot { .. } | Step::RaiseLimit(_));
+    let steps: Vec<_> = plan.steps.iter().filter(is_of_boot).cloned().collect();
+    let after = machine.apply_all(&steps);
+    let is_fixed = |after: Machine| !CheckId::Reboot.judge(&after).status.needs_attention();
+    if !steps.is_empty() && after.is_ok_and(is_fixed) {
+        return Remedy::Steps(Plan::of_steps(steps));
+    }
+    let own = || checks::decision_about_boot(machine).filter(|_| plan.remaining.is_empty());
+    let decision = own().unwrap_or_else(|| plan.decision_about(CheckId::Reboot, machine));
+    Remedy::NeedsDecision(decision)
+}
+
+impl Verdict {
+    /// The first of the checks about the start and the pages of the server that is worst, and any
+    /// critical finding.
+    pub(crate) fn of(machine: &Machine, findings: &Findings) -> Self {
+        Self::with_check(machine, findings).1
+    }
+
+    fn with_check(machine: &Machine, findings: &Findings) -> (Option<CheckId>, Self) {
+        let counted = findings.iter().filter(|(id, finding)| {
+            finding.status == Status::Critical || id.is_about_server(machine)
+        });
+        let counted: Vec<_> = counted.collect();
+        let shown = counted.iter().filter(|(id, _)| !id.is_muted(machine));
+        // Of several, `max_by_key` returns the last one.
+        let worst = shown.rev().max_by_key(|(_, finding)| finding.status);
+        let worst = worst.filter(|(_, finding)| finding.status > Status::Ok);
+        let (status, code, mut reason) = match worst {
+            Some((_, finding)) => (finding.status, finding.code, finding.text.clone()),
+            None => healthy(machine, &counted),
+        };
+        if let Some(pending) = pending(machine) {
+            reason = format!("{reason} {pending}");
+        }
+        let verdict = Self {
+            status,
+            code,
+            reason,
+        };
+        (worst.map(|(id, _)| *id), verdict)
+    }
+}
+
+fn healthy(machine: &Machine, findings: &[&(CheckId, Finding)]) -> (Status, &'static str, String) {
+    let of = |id: CheckId| {
+        let found = findings.iter().find(|(other, _)| *other == id);
+        found.map(|(_, finding)| finding)
+    };
+    let huge_pages = match machine.server_state {
+        ServerState::Running => of(CheckId::HugePages),
+        ServerState::Stopped | ServerState::NotCreated => of(CheckId::Restart),
+    };
+    // Avoids repeating that the server does not request huge pages, or has none.
+    let code = huge_pages.map(|finding| finding.code);
+    let is_new = |finding: &&Finding| finding.code != "does_not_ask" && Some(finding.code) != code;
+    let restart = of(CheckId::Restart).filter(is_new);
+    let shown = [huge_pages, restart].into_iter().flatten();
+    let texts = shown
+        .filter(|finding| finding.status == Status::Ok)
+        .map(|finding| finding.text.clone());
+    let muted = findings
+        .iter()
+        .filter(|(id, finding)| id.is_muted(machine) && finding.status > Status::Ok)
+        .map(|(id, finding)| {
+            let status = finding.status.as_str();
+            format!("Muted: {id} ({status}): {}", finding.text)
+        });
+    let texts: Vec<_> = texts.chain(muted).collect();
+    (
+        Status::Ok,
+        huge_pages.map_or("unknown", |finding| finding.code),
+        texts.join(" "),
+    )
+}
+
+fn pending(machine: &Machine) -> Option<&'static str> {
+    if CheckId::PendingSettings.is_muted(machine) {
+        return None;
+    }
+    let state = machine.whole_state()?;
+    match state.files {
+        Files::Planned(_) => Some("Settings are pending a restart."),
+        Files::Unknown(_) if state.has_pending_restart => {
+            Some("Settings are pending a restart, and the pages that they need are unknown.")
+        }
+        Files::NotNamed(_) => Some("The settings of the next start are unknown."),
+        Files::NothingPending | Files::Refused(_) | Files::Unknown(_) => None,
+    }
+}
+
+/// Whether the server is healthy by its own facts. Other facts cannot change that, except pending
+/// settings and other servers. False on small pages, and on huge pages that count as memory of the
+/// cgroup, because the verdict then also depends on memory.
+pub fn is_healthy_by_facts(machine: &Machine) -> bool {
+    let hugetlb = machine.state.hugetlb.as_ref();
+    // The verdict is the most expensive condition.
+    machine.is_on_huge_pages() == Some(true)
+        && hugetlb.is_ok_and(|hugetlb| !hugetlb.counts_as_memory)
+        && matches!(start::outcome(machine), StartOutcome::HugePages(_))
+        && verdict(machine).status == Status::Ok
+}
+
+/// Whether the facts alone show idle pages that are worth releasing.
+pub fn has_unused_pages(machine: &Machine) -> bool {
+    CheckId::PoolSize.judge(machine).status.needs_attention()
+}

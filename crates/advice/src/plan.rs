@@ -1,0 +1,234 @@
+//! The plan: the steps from a machine to its desired state, computed once for each answer.
+
+use super::{
+    check::{CheckId, Finding, Remedy, Status},
+    checks,
+    decision::{self, Decision},
+    desired::{self, Boot, Desired},
+    diff,
+};
+use crate::model::{
+    demand::PoolTarget,
+    forecast, limits,
+    machine::Machine,
+    start::{self, Fit, StartOutcome},
+    step::{Counts, Pending, Step},
+};
+use host::{server::state::Backing, units::PageSize};
+
+/// Steps, and the decisions that they leave to a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// The decisions that remain after the steps.
+    pub remaining: Vec<Decision>,
+}
+
+/// The findings of all checks of a machine.
+pub(crate) type Findings = [(CheckId, Finding)];
+
+/// The status of one of these checks.
+pub(crate) fn status(findings: &Findings, id: CheckId) -> Status {
+    let found = findings.iter().find(|(of, _)| *of == id);
+    found.map_or(Status::Ok, |(_, finding)| finding.status)
+}
+
+impl Plan {
+    /// Steps that leave nothing to decide.
+    pub(crate) fn of_steps(steps: Vec<Step>) -> Self {
+        Self {
+            steps,
+            remaining: Vec::new(),
+        }
+    }
+
+    /// The steps to the desired state, or those that are safe as long as a decision remains.
+    pub(crate) fn of(machine: &Machine, findings: &Findings) -> Self {
+        Self::complete(machine, findings, Pending::Nothing)
+            .unwrap_or_else(|decision| Self::safe_part(machine, findings, decision))
+    }
+
+    /// The steps to the desired state. `pending`: when settings that have been changed take effect.
+    ///
+    /// Errors: the decision that comes first.
+    pub(crate) fn complete(
+        machine: &Machine,
+        findings: &Findings,
+        pending: Pending,
+    ) -> Result<Self, Decision> {
+        let towards = |desired: Desired| {
+            let boot = Boot::of(machine, &desired.next, Some(&desired));
+            let steps = diff::plan(machine, &desired, &boot.lines)?;
+            // The next boot matters if pages move.
+            let matters = moves_pages(&steps) || needs_boot(findings);
+            let remaining = boot.decision.filter(|_| matters).into_iter().collect();
+            Ok(Self { steps, remaining })
+        };
+        let all = Desired::of(machine, pending).and_then(towards);
+        let all = all.or_else(|decision| {
+            // Pages for other servers must not keep this one from pages that exist.
+            let own = Desired::of(&desired::without_requests(machine), pending).and_then(towards);
+            let mut own = own.unwrap_or_default();
+            let sets_pool = |step: &Step| matches!(step, Step::SetPool { .. });
+            if own.steps.is_empty() || own.steps.iter().any(sets_pool) {
+                return Err(decision);
+            }
+            own.remaining.insert(0, decision);
+            Ok(own)
+        });
+        let plan = all?;
+        let after = machine.apply_all(&plan.steps);
+        let after = after.map_or_else(|_| machine.clone(), |after| after.at_next_start());
+        match start::outcome(&after) {
+            StartOutcome::Fails(..) => Err(decision::of_next_start(&after)),
+            _ => Ok(plan),
+        }
+    }
+
+    /// Steps that are safe whatever is decided: they keep the running server from a crash, release
+    /// idle pages, let the server start on small pages, or set the pool of the next boot.
+    fn safe_part(machine: &Machine, findings: &Findings, decision: Decision) -> Self {
+        let boot = match desired::wanted_settings(machine) {
+            Ok(next) => Boot::of(machine, &next, None),
+            Err(_) => Boot::default(),
+        };
+        let mut steps = Vec::new();
+        let mut at = machine.clone();
+        for part in [
+            against_crash(machine, findings),
+            without_idle_pages(machine, findings),
+            fall_back(machine),
+            boot.lines,
+        ] {
+            if let Ok(after) = at.apply_all(&part) {
+                at = after;
+                steps.extend(part);
+            }
+        }
+        let first = about_small_pages(machine, &decision).unwrap_or(decision);
+        let at_boot = boot.decision.filter(|_| needs_boot(findings));
+        let mut remaining: Vec<_> = [Some(first), at_boot].into_iter().flatten().collect();
+        remaining.dedup();
+        Self { steps, remaining }
+    }
+
+    /// The decision that the plan leaves for this check.
+    pub(crate) fn decision_about(&self, id: CheckId, machine: &Machine) -> Decision {
+        let left = match id {
+            // Decisions about the next boot come last.
+            CheckId::Reboot => self.remaining.last(),
+            _ => self.remaining.first(),
+        };
+        left.cloned()
+            .unwrap_or_else(|| decision::of_next_start(machine))
+    }
+
+    /// Whether sessions end.
+    pub(crate) fn is_disruptive(&self) -> bool {
+        self.steps.iter().any(Step::is_disruptive)
+    }
+}
+
+fn needs_boot(findings: &Findings) -> bool {
+    status(findings, CheckId::Reboot).needs_attention()
+}
+
+/// Whether steps change the pages of the server or of a pool.
+fn moves_pages(steps: &[Step]) -> bool {
+    let moves = |step: &Step| {
+        matches!(step, Step::SetPool { .. } | Step::ChangeSetting(_)) || step.is_disruptive()
+    };
+    steps.iter().any(moves)
+}
+
+/// Steps that keep the running server from a crash: higher limits on the pages that it has.
+fn against_crash(machine: &Machine, findings: &Findings) -> Vec<Step> {
+    let Backing::HugePages(size) = machine.backing() else {
+        return Vec::new();
+    };
+    if status(findings, CheckId::CgroupFaultLimit) < Status::Critical {
+        return Vec::new();
+    }
+    let held = machine.pages_held(size).unwrap_or_default();
+    limits::to_raise(machine, size, held)
+        .into_iter()
+        .filter(|change| change.counts == Counts::Faults)
+        .map(Step::RaiseLimit)
+        .collect()
+}
+
+/// Releases idle pages of the pool that has most of them.
+fn without_idle_pages(machine: &Machine, findings: &Findings) -> Vec<Step> {
+    let about_idle = [CheckId::PoolSize, CheckId::MemoryLeft];
+    let needs_attention = |id: &CheckId| status(findings, *id).needs_attention();
+    let target = || {
+        let size = checks::largest_idle_size(machine)?;
+        PoolTarget::of(machine, size, &machine.next_start())
+    };
+    match target() {
+        Some(target)
+            if about_idle.iter().any(needs_attention)
+                && !machine.is_bound_to_nodes()
+                && target.recommended() < target.persistent =>
+        {
+            vec![Step::SetPool {
+                size: target.now.size,
+                pages: target.recommended(),
+            }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Lets a server start on small pages that insists on huge pages which it cannot have now.
+fn fall_back(machine: &Machine) -> Vec<Step> {
+    match start::outcome(machine) {
+        StartOutcome::Fails(..) => desired::fall_back_to_try(machine).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The decision about a start on small pages, if it needs more than the pool, or comes first.
+fn about_small_pages(machine: &Machine, decision: &Decision) -> Option<Decision> {
+    let is_about_it = match decision {
+        Decision::WouldNotStart(_) => true,
+        Decision::AddSwap { .. } => {
+            let misfit = start::misfit(machine);
+            !machine.state.asks_for_huge_pages()
+                && matches!(misfit, Some(Fit::BeyondCommitLimit { .. }))
+        }
+        _ => false,
+    };
+    (is_about_it && !decision::next_start_fits(machine)).then(|| decision::of_next_start(machine))
+}
+
+/// The remedy for the number of pages of one pool, as if the server asked for its page size.
+pub fn how_to_set(machine: &Machine, size: PageSize) -> Remedy {
+    let next = forecast::asking_for(machine, size);
+    // A pool that fits only once the server has left its small pages needs a restart, which helps
+    // only if the server then asks for this size.
+    let may_restart = machine.backing() == Backing::SmallPages
+        && machine.size_to_map(&machine.next_start()) == Some(size);
+    let machine = machine.with_next_start(next.clone());
+    let with = |restart| {
+        let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
+        let boot = Boot::of(&machine, &next, Some(&desired));
+        let steps = diff::plan(&machine, &desired, &boot.lines)?;
+        let remaining = boot.decision.into_iter().collect();
+        Ok(Plan { steps, remaining })
+    };
+    let plan = match with(false) {
+        Err(_) if may_restart => with(true),
+        plan => plan,
+    };
+    match plan {
+        Ok(plan) if !plan.steps.is_empty() => Remedy::Steps(plan),
+        Ok(plan) => plan
+            .remaining
+            .first()
+            .cloned()
+            .map_or(Remedy::Nothing, Remedy::NeedsDecision),
+        Err(decision) => Remedy::NeedsDecision(decision),
+    }
+}
