@@ -6,3 +6,5 @@ SELECT hugeinfo_explain(NULL) IS NULL AS is_null;
 SELECT hugeinfo_explain('felback');
 SELECT hugeinfo_explain('nothing near');
 SELECT hugeinfo_explain(repeat('x', 100));
+\set VERBOSITY sqlstate
+SELECT hugeinfo_explain('');
