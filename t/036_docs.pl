@@ -67,7 +67,6 @@ my %MAKE = (
 		is(in_postgres('SELECT in_use FROM hugeinfo_status'), 't', 'the server is on huge pages');
 	});
 my $is = '';
-my %codes;
 
 sub make_server
 {
@@ -76,8 +75,6 @@ sub make_server
 	return if $server eq $is;
 	$make->();
 	$is = $server;
-	# settings that are pending a restart have the codes of other checks
-	$codes{$_} = 1 for split /\n/, in_postgres(q(SELECT name || ' ' || code FROM hugeinfo_checks WHERE name <> 'pending_settings'));
 	return;
 }
 
@@ -185,14 +182,6 @@ for my $page (pages())
 	is(scalar @missing, 0, "$name: every column has a comment");
 	unlike($out, qr/^\| cost \| \?/m, "$name: every view has a cost");
 }
-my ($checks) = grep { $_->{file} eq 'docs/checks.md' } pages();
-is_deeply([ sort @{ $checks->{sections} } ], [ split /\n/, in_postgres('SELECT name FROM hugeinfo_checks ORDER BY name COLLATE "C"') ],
-	'docs/checks.md: a section for each check');
-# codes of the findings on the servers of these pages
-my %section = map { /^(\w+)\n(.*)\z/s ? ($1 => $2) : () } split /^## /m, $checks->{text};
-is_deeply([ grep { my ($check, $code) = split / /; $code ne 'unknown' && $section{$check} !~ /`$code`/ } sort keys %codes ], [],
-	'docs/checks.md: each code is in the section of its check');
-cmp_ok(scalar keys %codes, '>=', 23, 'docs/checks.md: codes');
 
 # Follows docs/server-does-not-start.md.
 SKIP:

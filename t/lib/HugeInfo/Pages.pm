@@ -128,8 +128,7 @@ sub _page
 		indented => [ $text =~ /^ {4,}(SELECT .*)$/mg ],
 		broken_links => [ _broken_links($file, $text) ],
 		objects => [ keys %{ { map { $_ => 1 } $text =~ /\b(hugeinfo_[a-z]\w*)(?!\w*\.(?:rs|sql|pl))/g } } ],
-		columns => [ _columns($text) ],
-		sections => [ $text =~ /^## (\S+)$/mg ] };
+		columns => [ _columns($text) ] };
 }
 
 my @PAGES = map { _page($_) } map { s{^\Q$ROOT\E/}{}r } glob("$ROOT/*.md $ROOT/docs/*.md $ROOT/tools/bench/*.md");
