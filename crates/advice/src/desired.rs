@@ -148,10 +148,11 @@ impl Desired {
 
     /// Whether idle pages are worth releasing. A running server keeps its pages until a restart,
     /// and idle pages alone are no reason for one. The kernel chooses the nodes of pages that it
-    /// releases, which could be those of a bound server.
+    /// releases, which could be those of a bound server. If pool_size is muted, somebody wants them.
     fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
         let will_release = target.now.total() > target.after.total();
         target.idle_for.is_none()
+            && !CheckId::PoolSize.is_muted(machine)
             && !machine.is_bound_to_nodes()
             && (self.restart || !will_release)
             && checks::is_much_idle(

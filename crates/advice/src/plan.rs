@@ -169,6 +169,7 @@ fn without_idle_pages(machine: &Machine, findings: &Findings) -> Vec<Step> {
     match target() {
         Some(target)
             if about_idle.iter().any(needs_attention)
+                && !CheckId::PoolSize.is_muted(machine)
                 && !machine.is_bound_to_nodes()
                 && target.recommended() < target.persistent =>
         {

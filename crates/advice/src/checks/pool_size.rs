@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, Status},
+    check::{CheckId, Finding, Judgment, Status},
     decision::{self, Decision},
     model::{
         demand::{IdleFor, PoolTarget},
@@ -189,6 +189,12 @@ fn evidence(target: &PoolTarget) -> Value {
 
 /// The decision about idle pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    if CheckId::PoolSize.is_muted(machine) {
+        return Some(Decision::Text(
+            "remove pool_size from pg_hugeinfo.muted_checks: while it is muted, no remedy releases idle pages"
+                .to_owned(),
+        ));
+    }
     let target = largest_idle(machine)?;
     decision::about_idle(&target).or_else(|| {
         machine.is_bound_to_nodes().then(|| {

@@ -226,6 +226,18 @@ fn muted() {
             m.muted = "cgroup_fault_limit, huge_pages, restart, pool_size";
         })
         .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. Muted: restart (warning): A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available."]]),
+        when("another tool sets the pool, and pool_size is muted", |m| {
+            m.fall_back(4000);
+            m.asked(537);
+            m.muted = "pool_size";
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 3463 huge pages of 2 MB (6926 MB) are idle; 537 are needed.
+            # remove pool_size from pg_hugeinfo.muted_checks: while it is muted, no remedy releases idle pages"#]])
+        .see("runbook", expect!["# restart PostgreSQL (ends all sessions)"]),
         when("a healthy check is muted", |m| m.muted = "huge_pages").see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]]),
         when("the OOM score is not set", |m| m.oom_scores(0, 0)).see("runbook", expect![["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]]),
         when("the OOM score is not set, and the check is muted", |m| {
