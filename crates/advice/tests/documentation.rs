@@ -17,6 +17,8 @@ fn page_has_the_text_of_all_checks() {
     let (_, after) = rest.split_once(END).expect("the line after the checks");
     let expected = [before, BEGIN, &explain::page(), END, after].concat();
     expect_file!["../../../docs/checks.md"].assert_eq(&expected);
+    // Any encoding of a database has the characters of hugeinfo_explain().
+    assert!(explain::page().is_ascii());
 }
 
 /// The scenes find codes that are not documented.

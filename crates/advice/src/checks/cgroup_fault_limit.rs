@@ -32,7 +32,7 @@ Looks at the limits of the server's cgroups on huge pages that can be faulted in
 `hugetlb.SIZE.limit_in_bytes`, v2 `hugetlb.SIZE.max`), and at the pod's limit, [if the server knows
 it](kubernetes.md#5-tell-the-server-the-limit-of-its-pod). `mmap` only reserves pages, so a server
 above the limit starts and looks healthy. Later a process dies of SIGBUS, or a query fails with
-`could not read block … read only 7296 of 8192 bytes`, which looks like data corruption.
+`could not read block ... read only 7296 of 8192 bytes`, which looks like data corruption.
 
 | code | status | meaning |
 |---|---|---|
