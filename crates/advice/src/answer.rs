@@ -2,7 +2,7 @@
 //! this answer.
 
 use super::{
-    check::{Check, CheckId, Finding, Remedy, Status},
+    check::{CheckId, CheckResult, Finding, Remedy, Status},
     checks::{self, ALL, Cure},
     plan::{Findings, Plan},
 };
@@ -22,7 +22,7 @@ use host::{
 pub struct Answer {
     /// All checks, the most important first, each with its whole remedy. Without checks of a
     /// running server, if it does not run.
-    checks: Vec<Check>,
+    checks: Vec<CheckResult>,
     /// The steps to the desired state. Empty if no check needs it.
     pub plan: Plan,
     /// The answer for the whole server.
@@ -120,7 +120,7 @@ impl Answer {
             checks: findings
                 .into_iter()
                 .filter(|(id, _)| is_judged(*id))
-                .map(|(id, finding)| Check {
+                .map(|(id, finding)| CheckResult {
                     id,
                     is_muted: id.is_muted(machine),
                     remedy: remedy(id, &finding),
@@ -153,12 +153,12 @@ impl Answer {
     }
 
     /// All checks. Muted ones keep their findings and remedies.
-    pub fn checks(&self) -> Vec<Check> {
+    pub fn checks(&self) -> Vec<CheckResult> {
         self.rows(|check| !check.is_muted)
     }
 
     /// The checks that are chosen.
-    pub fn chosen(&self, is_chosen: impl Fn(CheckId) -> bool) -> Vec<Check> {
+    pub fn chosen(&self, is_chosen: impl Fn(CheckId) -> bool) -> Vec<CheckResult> {
         let mut rows = self.rows(|check| is_chosen(check.id));
         rows.retain(|check| is_chosen(check.id));
         rows
@@ -167,15 +167,16 @@ impl Answer {
     /// The first row with a remedy prints it, and other rows refer to that row, so that typing all
     /// rows from top to bottom does nothing twice. A row that is shown does not refer to a hidden
     /// one.
-    fn rows(&self, is_shown: impl Fn(&Check) -> bool) -> Vec<Check> {
+    fn rows(&self, is_shown: impl Fn(&CheckResult) -> bool) -> Vec<CheckResult> {
         let mut rows = self.checks.clone();
         let mut order: Vec<_> = (0..rows.len()).collect();
         // No server is restarted for the next boot alone.
-        let is_late = |check: &Check| check.id == CheckId::Reboot && check.remedy.is_disruptive();
+        let is_late =
+            |check: &CheckResult| check.id == CheckId::Reboot && check.remedy.is_disruptive();
         order.sort_by_key(|&at| (!is_shown(&rows[at]), is_late(&rows[at])));
         let mut printed: Vec<(CheckId, Remedy)> = Vec::new();
         for at in order {
-            let Check { id, remedy, .. } = &mut rows[at];
+            let CheckResult { id, remedy, .. } = &mut rows[at];
             if *remedy == Remedy::Nothing {
                 continue;
             }

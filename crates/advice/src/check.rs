@@ -134,20 +134,20 @@ impl Remedy {
     }
 }
 
-/// A check of a machine.
+/// The result of a check, with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct CheckResult {
     /// Which check.
     pub id: CheckId,
     /// Whether it is muted.
     pub is_muted: bool,
-    /// The result.
+    /// The finding.
     pub finding: Finding,
     /// The means to fix it.
     pub remedy: Remedy,
 }
 
-impl Check {
+impl CheckResult {
     /// The stable name.
     pub fn name(&self) -> &'static str {
         self.id.name()

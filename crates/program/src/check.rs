@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use advice::{
     answer::Answer,
-    check::{Check, CheckId, Remedy, Status},
+    check::{CheckId, CheckResult, Remedy, Status},
     model::machine::Machine,
     render,
     status::StatusRow,
@@ -87,11 +87,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 /// The rows of `hugeinfo_checks`.
-pub(crate) fn rows(machine: &Machine, checks: &[Check]) -> Vec<Value> {
+pub(crate) fn rows(machine: &Machine, checks: &[CheckResult]) -> Vec<Value> {
     checks.iter().map(|check| row(machine, check)).collect()
 }
 
-fn row(machine: &Machine, check: &Check) -> Value {
+fn row(machine: &Machine, check: &CheckResult) -> Value {
     let finding = &check.finding;
     let steps = match &check.remedy {
         Remedy::Steps(plan) => Some(render::data(machine, &plan.steps)),
@@ -110,10 +110,10 @@ fn row(machine: &Machine, check: &Check) -> Value {
     })
 }
 
-fn to_text(machine: &Machine, checks: &[Check]) -> String {
+fn to_text(machine: &Machine, checks: &[CheckResult]) -> String {
     let mut text = String::new();
     for check in checks {
-        let Check { finding, .. } = check;
+        let CheckResult { finding, .. } = check;
         let status = finding.status.as_str();
         let _ = writeln!(text, "{status:<8} {}: {}", check.name(), finding.text);
         text += &indented(render::remedy(machine, &check.remedy));
@@ -130,7 +130,7 @@ pub(crate) fn indented(remedy: Option<String>) -> String {
 /// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
 /// important one of several, the names of the other checks, the performance data, and the findings
 /// with their remedies. If all checks are ok and `is_whole`, the verdict on the server comes first.
-fn to_nagios(machine: &Machine, row: StatusRow, checks: &[Check], is_whole: bool) -> String {
+fn to_nagios(machine: &Machine, row: StatusRow, checks: &[CheckResult], is_whole: bool) -> String {
     let count = |status| {
         let of_status = checks.iter().filter(|check| check.finding.status == status);
         of_status.count()

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use advice::{
     answer::{self, Answer},
-    check::{Check, CheckId, Status},
+    check::{CheckId, CheckResult, Status},
     model::{
         forecast::Forecast,
         machine::{Machine, ServerState},
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         ServerState::NotCreated => of_initdb(&machine, &next.version, options.probe)?,
         ServerState::Stopped | ServerState::Running => None,
     };
-    let is_limited = |check: &Check| {
+    let is_limited = |check: &CheckResult| {
         check.id == CheckId::CgroupFaultLimit && check.finding.status.needs_attention()
     };
     let is_container = machine.whole().and_then(|facts| facts.is_container);
@@ -157,7 +157,7 @@ fn of_crash(version: &str) -> Option<String> {
     })
 }
 
-fn to_text(machine: &Machine, answer: &Answer, checks: &[Check]) -> String {
+fn to_text(machine: &Machine, answer: &Answer, checks: &[CheckResult]) -> String {
     let mut text = String::new();
     if let Some(target) = Forecast::of_target(machine) {
         let size = PageSize(target.pool.page_bytes);
@@ -181,7 +181,7 @@ fn to_text(machine: &Machine, answer: &Answer, checks: &[Check]) -> String {
 }
 
 /// The remedy, if a check needs attention.
-fn remedy(machine: &Machine, answer: &Answer, checks: &[Check]) -> Option<String> {
+fn remedy(machine: &Machine, answer: &Answer, checks: &[CheckResult]) -> Option<String> {
     let mut statuses = checks.iter().map(|check| check.finding.status);
     statuses
         .any(Status::needs_attention)

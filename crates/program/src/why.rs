@@ -12,7 +12,7 @@ use std::{
 
 use advice::{
     answer::Answer,
-    check::{Check, CheckId, Status},
+    check::{CheckId, CheckResult, Status},
     failure::{self, Failure},
     model::machine::{Machine, ServerState},
     render,
@@ -107,7 +107,7 @@ fn to_text(
     answer: &Answer,
     source: &str,
     last: Option<&Failure>,
-    checks: &[Check],
+    checks: &[CheckResult],
 ) -> String {
     let mut text = String::new();
     match last {

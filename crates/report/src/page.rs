@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use advice::{
     answer::{Answer, Verdict},
-    check::{Check, CheckId},
+    check::{CheckId, CheckResult},
     model::{
         forecast::Forecast,
         page_tables::{self, Cost},
@@ -45,7 +45,7 @@ pub(crate) struct Advice {
     pub(crate) verdict: Verdict,
     pub(crate) runbook: Vec<runbook::Row>,
     /// The most important first.
-    pub(crate) checks: Vec<Check>,
+    pub(crate) checks: Vec<CheckResult>,
     /// The smallest page size first. `Err`: why the pools are unknown.
     pub(crate) pools: Result<Vec<Forecast>, String>,
     /// The smallest page size first.
@@ -89,7 +89,7 @@ impl Advice {
     }
 
     /// The checks that need attention, the worst first.
-    pub(crate) fn need_attention(&self) -> Vec<&Check> {
+    pub(crate) fn need_attention(&self) -> Vec<&CheckResult> {
         let mut checks: Vec<_> = self
             .checks
             .iter()

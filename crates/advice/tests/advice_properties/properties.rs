@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use advice::{
     answer::{self, Answer, findings, verdict},
-    check::{Check, CheckId, Finding, Remedy, Status},
+    check::{CheckId, CheckResult, Finding, Remedy, Status},
     decision::{Decision, Lower},
     ensure,
     model::{
@@ -39,7 +39,7 @@ use super::{
     machines::{GB, Spec},
 };
 
-fn checks(machine: &Machine) -> Vec<Check> {
+fn checks(machine: &Machine) -> Vec<CheckResult> {
     Answer::of(machine).checks()
 }
 
@@ -104,7 +104,7 @@ fn all_steps(machine: &Machine) -> Vec<(String, Machine, Vec<Step>)> {
 }
 
 fn decisions(machine: &Machine) -> Vec<(&'static str, Decision)> {
-    let decisions = |check: Check| {
+    let decisions = |check: CheckResult| {
         let name = check.name();
         let decisions = match check.remedy {
             Remedy::NeedsDecision(decision) => vec![decision],
@@ -1168,7 +1168,7 @@ pub fn remedies_refer_to_rows_that_are_shown(_: &Spec, machine: &Machine) -> Tes
             if let Remedy::As(id) = check.remedy {
                 let other = shown.iter().find(|other| other.id == id);
                 let has_remedy =
-                    |other: &Check| !matches!(other.remedy, Remedy::As(_) | Remedy::Nothing);
+                    |other: &CheckResult| !matches!(other.remedy, Remedy::As(_) | Remedy::Nothing);
                 prop_assert!(other.is_some_and(has_remedy), "{}", check.name());
             }
         }

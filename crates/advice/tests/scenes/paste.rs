@@ -8,7 +8,7 @@ use std::{
 
 use advice::{
     answer::Answer,
-    check::{Check, CheckId, Finding, Remedy, Status},
+    check::{CheckId, CheckResult, Finding, Remedy, Status},
     explain::explain,
     model::machine::Machine,
     plan::how_to_set,
@@ -66,7 +66,7 @@ pub fn complaints(machine: &Machine, pasted: &mut BTreeSet<String>) -> Vec<Strin
 }
 
 /// Whether a table of codes has the finding, with its status.
-fn is_documented(check: &Check) -> bool {
+fn is_documented(check: &CheckResult) -> bool {
     let Finding { status, code, .. } = &check.finding;
     if *status == Status::Unknown {
         return *code == "unknown";

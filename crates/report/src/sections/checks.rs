@@ -1,6 +1,6 @@
 //! The checks that need attention, then all others.
 
-use advice::check::{Check, Status};
+use advice::check::{CheckResult, Status};
 use maud::{Markup, html};
 
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     }
 }
 
-fn list(context: &Context<'_>, checks: &[&Check]) -> Markup {
+fn list(context: &Context<'_>, checks: &[&CheckResult]) -> Markup {
     html! {
         ul class="list" {
             @for check in checks {
