@@ -106,7 +106,6 @@ pub(crate) fn read(
 /// Which processes of this server [`for_status`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfProcesses {
-    /// All.
     All,
     /// A few, and only if memory is limited.
     Few,

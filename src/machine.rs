@@ -190,7 +190,6 @@ pub(crate) fn for_remedy() -> Result<Machine, Error> {
     }
 }
 
-/// Reads all processes of the server.
 pub(crate) fn with_all_processes(read: Machine) -> Result<Machine, Error> {
     let mut facts = Arc::unwrap_or_clone(read.facts);
     facts.state.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;

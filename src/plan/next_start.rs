@@ -34,7 +34,6 @@ use crate::{
     },
 };
 
-/// The next start.
 pub(crate) struct NextStart {
     pub(crate) server: Server,
     /// The files that were read, without planned settings.

@@ -6,7 +6,6 @@ use std::{
     path::PathBuf,
 };
 
-/// The path in a C string.
 pub(super) fn path(name: &CStr) -> PathBuf {
     OsStr::from_bytes(name.to_bytes()).into()
 }

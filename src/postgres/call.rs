@@ -4,7 +4,6 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::error::Error;
 
-/// A call of a function.
 pub(crate) type Call = pg_sys::FunctionCallInfo;
 
 /// Returns the value that the first call in a query created, for all calls from the same place in

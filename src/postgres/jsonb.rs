@@ -15,7 +15,6 @@ const MOST_MEMBERS: usize = 100;
 
 /// A `jsonb` that should be an object of strings, numbers and booleans.
 pub(crate) enum Jsonb {
-    /// The members of the object.
     Object(Vec<Member>),
     /// Something else.
     Other,

@@ -6,13 +6,11 @@ use pgrx::pg_sys;
 
 use super::c_string::path;
 
-/// The program of this server.
 pub(crate) fn program() -> PathBuf {
     // SAFETY: set before the server starts its first process.
     path(unsafe { CStr::from_ptr((&raw const pg_sys::my_exec_path).cast()) })
 }
 
-/// The data directory.
 pub(crate) fn data_directory() -> PathBuf {
     // SAFETY: set before the server starts its first process.
     path(unsafe { CStr::from_ptr(pg_sys::DataDir) })

@@ -51,7 +51,6 @@ pub fn findings(machine: &Machine) -> Vec<(CheckId, Finding)> {
     all.collect()
 }
 
-/// The finding of one check.
 pub fn finding(machine: &Machine, id: CheckId) -> Finding {
     id.judge(machine)
 }
@@ -137,7 +136,6 @@ impl Answer {
         }
     }
 
-    /// The finding of a check.
     pub fn finding(&self, id: CheckId) -> Option<&Finding> {
         let check = self.checks.iter().find(|check| check.id == id)?;
         Some(&check.finding)
@@ -157,7 +155,6 @@ impl Answer {
         self.rows(|check| !check.is_muted)
     }
 
-    /// The checks that are chosen.
     pub fn chosen(&self, is_chosen: impl Fn(CheckId) -> bool) -> Vec<CheckResult> {
         let mut rows = self.rows(|check| is_chosen(check.id));
         rows.retain(|check| is_chosen(check.id));

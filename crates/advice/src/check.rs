@@ -139,9 +139,7 @@ impl Remedy {
 pub struct CheckResult {
     /// Which check.
     pub id: CheckId,
-    /// Whether it is muted.
     pub is_muted: bool,
-    /// The finding.
     pub finding: Finding,
     /// The means to fix it.
     pub remedy: Remedy,

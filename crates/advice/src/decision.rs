@@ -33,7 +33,6 @@ pub enum Decision {
     LowerSharedBuffers {
         /// By how much.
         lower: Option<Lower>,
-        /// Bytes that are missing.
         missing: Bytes,
         /// Where they are missing.
         lacks: Lacks,
@@ -44,7 +43,6 @@ pub enum Decision {
     },
     /// Set a pool on the host if it has the memory, which is unknown here.
     CheckMemory {
-        /// The size of the pages.
         size: PageSize,
         /// Pages to set.
         pages: Pages,
@@ -53,7 +51,6 @@ pub enum Decision {
     },
     /// Allocate pages on some NUMA nodes: which node gets how many is for a person to decide.
     AllocateOnNodes {
-        /// The size of the pages.
         size: PageSize,
         /// Pages that this server needs on the nodes that it is allowed to use.
         needed: Pages,
@@ -68,7 +65,6 @@ pub enum Decision {
     },
     /// Raise the strict commit limit by swap, or lower what is committed.
     AddSwap {
-        /// Bytes that are missing.
         missing: Bytes,
         /// `vm.overcommit_ratio`, if it decides.
         ratio: Option<u64>,
@@ -96,7 +92,6 @@ pub enum Decision {
     SetOnCommandLine(Words),
     /// Change the boot configuration of another system, such as the host of a container.
     SetAtBootElsewhere {
-        /// The size of the pages.
         size: PageSize,
         /// Pages to set.
         pages: Pages,
@@ -107,23 +102,19 @@ pub enum Decision {
     HiddenServers {
         /// The servers that are hidden.
         hidden: Hidden,
-        /// The size of the pages.
         size: PageSize,
         /// Idle pages.
         pages: Pages,
     },
     /// Find out whether another server is meant to use idle pages.
     MeantForServer {
-        /// The server.
         server: Name,
-        /// The size of the pages.
         size: PageSize,
         /// Idle pages.
         pages: Pages,
     },
     /// Restart another server, so that it gets its huge pages.
     OtherServers {
-        /// The size of the pages.
         size: PageSize,
         /// The number that all servers need.
         pages: Pages,

@@ -38,7 +38,6 @@ pub(crate) struct Desired {
     pub(crate) settings: Vec<SettingChange>,
     /// Limits of cgroups to raise.
     pub(crate) limits: Vec<LimitChange>,
-    /// Pools to change.
     pub(crate) pools: Vec<PoolChange>,
     /// Whether the server has to read its files. A restart also does so.
     pub(crate) reload: bool,
@@ -49,7 +48,6 @@ pub(crate) struct Desired {
 /// A pool whose number of persistent pages has to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PoolChange {
-    /// The size of the pages.
     pub(crate) size: PageSize,
     /// Persistent pages now.
     pub(crate) before: Pages,

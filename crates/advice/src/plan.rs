@@ -25,7 +25,6 @@ pub struct Plan {
     pub remaining: Vec<Decision>,
 }
 
-/// The findings of all checks of a machine.
 pub(crate) type Findings = [(CheckId, Finding)];
 
 /// The status of one of these checks.

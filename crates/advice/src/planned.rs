@@ -20,9 +20,7 @@ pub struct Planned {
 /// A planned setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSetting {
-    /// Name of the setting.
     pub name: String,
-    /// Value of the setting.
     pub value: String,
     /// The source of its present value.
     pub source: SettingSource,

@@ -37,9 +37,7 @@ pub enum Kind {
     Status(Status),
     /// A bar of [`BAR`] columns in brackets, and text.
     Bar,
-    /// Text.
     Text,
-    /// A command.
     Command,
 }
 

@@ -82,7 +82,6 @@ pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Er
     })
 }
 
-/// Reads the server and its machine.
 pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, Error> {
     let options = target.options(options);
     let Some(pid) = target.postmaster else {

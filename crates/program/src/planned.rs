@@ -87,7 +87,6 @@ struct Place {
     config_file: PathBuf,
     /// The settings in the files. `None`: only PostgreSQL understands them.
     in_files: Option<Values>,
-    /// The options of the running server.
     running: Option<Vec<OsString>>,
     /// Created by initdb for this run.
     is_new: bool,
@@ -257,7 +256,6 @@ impl Planned {
 }
 
 impl Place {
-    /// A new server.
     fn new_server(runner: &Programs, programs: &Path) -> Result<Self, Error> {
         let data = postgres::initdb(runner, programs)?;
         Ok(Self {

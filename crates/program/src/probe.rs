@@ -28,9 +28,7 @@ pub(crate) struct Options {
     page_bytes: u64,
 }
 
-/// The answer of the kernel.
 pub(crate) enum Answer {
-    /// All pages.
     All,
     /// It refused the mapping, with this error.
     Refused(String),

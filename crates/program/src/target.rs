@@ -104,7 +104,6 @@ impl Target {
         }
     }
 
-    /// The options for this server.
     pub(crate) fn options(&self, server: &Server) -> Server {
         Server {
             postmaster: self.postmaster,

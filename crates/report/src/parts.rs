@@ -6,7 +6,6 @@ use maud::{Markup, html};
 
 use crate::page::Context;
 
-/// A section with its heading.
 pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     html! {
         section id=(id) aria-labelledby=(format!("{id}-heading")) {

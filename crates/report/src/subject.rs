@@ -13,7 +13,6 @@ pub struct Subject {
     pub machine: Machine,
     /// Identity of the server.
     pub about: About,
-    /// Processes of the server.
     pub processes: Vec<Process>,
     /// Memory of all these processes together.
     pub footprint: Footprint,

@@ -59,7 +59,6 @@ pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: 
     idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }
 
-/// The target of each pool.
 fn targets(machine: &Machine) -> Option<Vec<PoolTarget>> {
     let next = machine.next_start();
     let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));

@@ -25,18 +25,15 @@ pub enum Blocked {
     Inapplicable,
     /// Available memory is too small for the pool, counting what small pages have yet to fault in.
     Memory {
-        /// Bytes that are missing.
         missing: Bytes,
     },
     /// The pools would leave less than 10% of RAM, or less than they leave now.
     LeavesTooLittle {
-        /// Bytes that are missing.
         missing: Bytes,
     },
     /// The memory of the host is unknown, for example because `/proc/meminfo` is that of a
     /// container, or the memory that other servers have yet to fault in is unknown.
     UnknownMemory {
-        /// Size of the pages.
         size: PageSize,
         /// Pages that the pool should have.
         pages: Pages,
@@ -48,7 +45,6 @@ pub enum Blocked {
     /// The server is bound to some NUMA nodes, and the kernel chooses the nodes that get or lose
     /// pages of a pool: the effect on the nodes of the server is unknown.
     UnknownNodes {
-        /// Size of the pages.
         size: PageSize,
         /// Pages that are missing in the whole pool.
         missing: Pages,
@@ -68,7 +64,6 @@ pub enum Blocked {
         /// By how much the limit has to be raised.
         to_raise: Bytes,
     },
-    /// The server would not start.
     WouldNotStart(Reason, Option<Fit>),
     /// The server would start on small pages that have not enough memory.
     WouldNotFit(Fit),

@@ -24,14 +24,12 @@ use crate::model::{
 pub struct Demand {
     /// The server or the programs that need them.
     pub who: Who,
-    /// Number of pages.
     pub pages: Pages,
 }
 
 /// A server, or other programs, that need pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// This server.
     ThisServer,
     /// Another server on huge pages.
     OtherServer(Name),
@@ -88,7 +86,6 @@ pub enum When {
 /// All demands on one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demands {
-    /// The size of the pages.
     pub size: PageSize,
     /// All demands. No entry is zero.
     pub all: Vec<Demand>,
@@ -336,7 +333,6 @@ pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages 
 /// Another server on small pages that asks for huge pages, or could.
 #[derive(Debug, Clone)]
 pub struct OnSmallPages {
-    /// The server.
     pub name: Name,
     /// `huge_pages` of the server. `None`: unknown, not credible ([`Instance::is_credible`]), or a
     /// limit keeps it from using huge pages.

@@ -64,7 +64,6 @@ pub struct Breach<'a> {
     pub file: String,
     /// Pages that the limit counts.
     pub counts: Counts,
-    /// The limit.
     pub limit: Bytes,
     /// Needed at least, including use by others.
     pub least: Bytes,

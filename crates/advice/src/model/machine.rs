@@ -159,7 +159,6 @@ impl Machine {
             .filter(|_| server.asks_for_huge_pages())
     }
 
-    /// The pool of that page size.
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         self.pools().find(|pool| pool.page_bytes == size.0)
     }
@@ -191,7 +190,6 @@ impl Machine {
         meminfo.default_huge_page_bytes.map(PageSize)
     }
 
-    /// The size of a base page.
     pub fn base_size(&self) -> PageSize {
         PageSize(self.state.base_page_bytes)
     }
@@ -290,7 +288,6 @@ impl Machine {
         matches!(self.facts.allowed_nodes, AllowedNodes::Only(_))
     }
 
-    /// Whether a check is muted.
     pub fn is_muted(&self, check: &str) -> bool {
         self.muted.contains(check)
     }

@@ -284,7 +284,6 @@ impl CommitLimit {
 /// A memory limit of a cgroup that the segment exceeds once all of it is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Excess<'a> {
-    /// The limit.
     pub limit: &'a MemoryLimit,
     /// Memory needed in the cgroup, at least.
     pub needed: Bytes,

@@ -12,13 +12,11 @@ use crate::model::machine::Machine;
 /// nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedPart {
-    /// Size of the pages.
     pub size: PageSize,
     /// Pages not faulted in, reserved or not.
     pub free: Pages,
     /// Persistent and surplus pages.
     pub total: Pages,
-    /// Surplus pages.
     pub surplus: Pages,
     /// The figures of each node, as they were read.
     pub nodes: Vec<NodePart>,

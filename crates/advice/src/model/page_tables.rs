@@ -18,7 +18,6 @@ const ENTRY_BYTES: u64 = 8;
 /// Size of page tables in bytes, with the segment on pages of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// Size of the pages.
     pub page_bytes: u64,
     /// True if the main segment is on such pages. `None`: unknown.
     pub is_used: Option<bool>,

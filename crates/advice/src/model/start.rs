@@ -50,7 +50,6 @@ pub enum Reason {
     Limits(Vec<LowLimit>),
     /// The pool has too few pages.
     PoolShort {
-        /// The size of the pages.
         size: PageSize,
         /// Pages that the start needs.
         required: Pages,
@@ -61,18 +60,15 @@ pub enum Reason {
     },
     /// The pool has enough pages, but not on the nodes that the server is allowed to use.
     NodesShort {
-        /// The size of the pages.
         size: PageSize,
         /// Pages that the start needs.
         required: Pages,
         /// Pages that are available on these nodes.
         available: Pages,
-        /// The nodes.
         nodes: Vec<u32>,
     },
     /// The kernel has to allocate pages during the start (`vm.nr_overcommit_hugepages`).
     Overcommit {
-        /// The size of the pages.
         size: PageSize,
         /// Pages that the start needs.
         required: Pages,
@@ -88,7 +84,6 @@ pub enum Reason {
 pub struct LowLimit {
     /// The directory of the cgroup.
     pub cgroup: PathBuf,
-    /// The limit.
     pub limit: Bytes,
     /// Needed under it.
     pub needed: Bytes,
@@ -111,7 +106,6 @@ pub enum Fit {
     Fits,
     /// The strict commit limit refuses it.
     BeyondCommitLimit {
-        /// The segment.
         segment: Bytes,
         /// Room under the limit.
         room: Bytes,
@@ -119,7 +113,6 @@ pub enum Fit {
     /// RAM outside of the pools cannot hold it and other servers on small pages once they are in
     /// use.
     BeyondMemory {
-        /// The segment.
         segment: Bytes,
         /// RAM that the pools and the other servers leave.
         left: Bytes,
@@ -132,7 +125,6 @@ pub enum Fit {
     BeyondCgroup {
         /// The directory of the cgroup.
         cgroup: PathBuf,
-        /// The limit.
         limit: Bytes,
         /// Needed in the cgroup, at least.
         needed: Bytes,

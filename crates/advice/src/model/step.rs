@@ -16,7 +16,6 @@ pub enum Step {
     Compact,
     /// Set the persistent pages of a pool.
     SetPool {
-        /// Size of the pages.
         size: PageSize,
         /// Pages in the whole pool.
         pages: Pages,
@@ -32,7 +31,6 @@ pub enum Step {
     },
     /// Set the persistent pages of a pool at boot.
     SetPoolAtBoot {
-        /// Size of the pages.
         size: PageSize,
         /// Pages in the whole pool.
         pages: Pages,
@@ -57,7 +55,6 @@ pub enum Step {
     SetThp {
         /// The file, below `/sys/kernel/mm/transparent_hugepage`.
         file: String,
-        /// The mode.
         mode: &'static str,
     },
 }
@@ -87,7 +84,6 @@ pub struct LimitChange {
 /// Pages that a limit of a cgroup counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
-    /// Pages faulted in.
     Faults,
     /// Pages reserved.
     Reservations,
@@ -96,7 +92,6 @@ pub enum Counts {
 /// A changed setting of PostgreSQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Name of the setting.
     pub name: String,
     /// Value, as in a configuration file.
     pub value: String,

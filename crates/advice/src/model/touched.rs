@@ -6,9 +6,7 @@ use host::units::{Bytes, PageSize, Pages};
 /// Bytes of the segment that have been faulted in, as bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// At least.
     pub least: Bytes,
-    /// At most.
     pub most: Bytes,
 }
 

@@ -86,7 +86,6 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The error of the kernel.
         source: io::Error,
     },
     /// The file is larger than any valid file of its kind.
@@ -94,7 +93,6 @@ pub enum ReadError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The limit in bytes.
         limit: u64,
     },
     /// Out of memory.

@@ -56,7 +56,6 @@ pub struct Found {
 /// The symbolic links that a lookup follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// All.
     Followed,
     /// Links to directories on the way. A link in place of the file is an error.
     OnlyToDirectories,

@@ -11,9 +11,7 @@ use crate::linux::{
 /// (include/linux/proc_ns.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// cgroups.
     Cgroup,
-    /// PIDs.
     Pid,
 }
 

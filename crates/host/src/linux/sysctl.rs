@@ -78,7 +78,6 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
     })
 }
 
-/// Reads a setting.
 pub(crate) fn read_number(root: &Root, name: &str) -> Result<i64, ReadError> {
     read_as(root, name, parse)
 }

@@ -29,7 +29,6 @@ pub struct Modes {
 /// The modes of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeModes {
-    /// Size of the pages in bytes.
     pub page_bytes: u64,
     /// Like [`Modes::enabled`], or `inherit`, the mode for all sizes.
     pub enabled: Option<String>,

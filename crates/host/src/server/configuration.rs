@@ -152,7 +152,6 @@ pub fn unchanged_since(process: &Process, start_time: u64, command_line: &[u8]) 
 pub struct Configuration {
     /// The configuration file.
     pub config_file: PathBuf,
-    /// The data directory.
     pub data_directory: PathBuf,
     /// The settings in the files. The command line takes precedence.
     pub values: Values,

@@ -41,7 +41,6 @@ pub struct Subject {
 pub struct MisreadLimit {
     /// The page size of the limit.
     pub page_bytes: u64,
-    /// Name.
     pub variable: String,
     /// Value, escaped and truncated.
     pub value: String,

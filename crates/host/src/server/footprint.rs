@@ -10,7 +10,6 @@ use crate::server::{
 /// Bytes of RAM or swap. The parts do not overlap. `None`: not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Number of processes.
     pub processes: u64,
     /// Private memory: the sum of `RssAnon`. An upper bound, because unmodified memory inherited
     /// from the postmaster is counted once for each process.

@@ -21,7 +21,6 @@ use crate::server::state::State;
 /// A holder of huge pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Kind of holder.
     pub kind: HolderKind,
     /// Size of the pages. `None`: unknown, or several sizes.
     pub page_bytes: Option<u64>,
@@ -35,7 +34,6 @@ pub enum HolderKind {
     /// A process with the huge pages that it has faulted in, including memory that it shares with
     /// others. The kernel does not count pages behind shared page tables, nor reserved pages.
     Process {
-        /// PID.
         pid: u32,
         /// Name of the program, at most 15 bytes.
         name: Vec<u8>,

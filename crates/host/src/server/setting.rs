@@ -9,14 +9,12 @@ use serde::{Deserialize, Serialize};
 pub struct Setting {
     /// The value that `SHOW` prints.
     pub value: String,
-    /// The source of the value.
     pub source: SettingSource,
 }
 
 /// The source of a setting, as in `pg_settings.source`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SettingSource {
-    /// The default.
     Default,
     /// A configuration file. `None`: the caller is not allowed to see which file, or out of memory.
     File(Option<FileLine>),

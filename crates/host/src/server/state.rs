@@ -41,7 +41,6 @@ pub enum HugePages {
 }
 
 impl HugePages {
-    /// Returns the value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -61,7 +60,6 @@ pub enum SharedMemoryType {
 }
 
 impl SharedMemoryType {
-    /// Returns the value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mmap => "mmap",
@@ -145,7 +143,6 @@ pub struct State {
     /// Bytes of the main segment on transparent huge pages, at least. `None`: not read, because the
     /// segment is on hugetlb pages or the kernel does not use transparent ones for it.
     pub segment_thp_bytes: Option<Fact<u64>>,
-    /// The processes of this server.
     pub processes: Vec<ProcessFigures>,
     /// The postmaster's `oom_score_adj`.
     pub oom_score_adj: Fact<i32>,
@@ -238,7 +235,6 @@ pub enum Backing {
     HugePages(PageSize),
     /// Base pages, transparent huge pages included.
     SmallPages,
-    /// Unknown.
     Unknown,
 }
 
@@ -407,7 +403,6 @@ pub struct ProcessFigures {
     pub age_seconds: Option<u64>,
     /// `oom_score_adj`.
     pub oom_score_adj: Option<i32>,
-    /// Whether this is the postmaster.
     pub is_postmaster: bool,
     /// Whether this is a client backend. Read only together with `page_tables`.
     pub is_client_backend: bool,

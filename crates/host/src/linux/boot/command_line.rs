@@ -16,7 +16,6 @@ pub struct Kernel {
     pub default_bytes: Option<u64>,
 }
 
-/// One parameter of the kernel.
 struct Parameter<'l> {
     word: &'l str,
     /// Name and value without quotes. The kernel does not distinguish dashes and underscores.

@@ -116,7 +116,6 @@ pub enum Edit {
     Append {
         /// Path below `/etc`.
         file: String,
-        /// The line.
         line: String,
         /// True if the directory of the file does not exist yet.
         makes_directory: bool,

@@ -72,7 +72,6 @@ fn read_limit(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, 
 pub enum Limit {
     /// `max` in v2; the largest multiple of the page size in v1.
     Unlimited,
-    /// A number of bytes.
     Bytes(u64),
 }
 

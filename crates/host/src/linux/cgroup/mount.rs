@@ -16,7 +16,6 @@ use crate::linux::{
 /// The mount that shows a cgroup with most of its ancestors, and the path of the cgroup in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// The mount.
     pub mount: Mount,
     /// Path of the cgroup below the mount point.
     pub below: PathBuf,

@@ -17,7 +17,6 @@ use crate::linux::{
 pub struct Node {
     /// Number of the node. Numbers can have gaps.
     pub number: u32,
-    /// Memory of the node.
     pub memory: NodeMemory,
     /// The node's part of each pool of the kernel, smallest page first. A node without memory has
     /// no part.
@@ -46,7 +45,6 @@ pub struct NodeMemory {
 /// A node's part of a pool. Only the host counts reserved pages and overcommit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodePool {
-    /// Size of one page.
     pub page_bytes: u64,
     /// `None`: the node has no part of this pool, or a counter cannot be read or is below zero.
     pub counters: Option<NodeCounters>,

@@ -34,7 +34,6 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }

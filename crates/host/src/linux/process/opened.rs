@@ -92,7 +92,6 @@ impl Process {
         }
     }
 
-    /// PID.
     pub fn pid(&self) -> u32 {
         self.pid
     }

@@ -29,7 +29,6 @@ pub struct Segment {
     /// Size of the pages that back it (`KernelPageSize`). Only hugetlb memory has larger pages than
     /// the base page; transparent huge pages do not count. `None`: not reported.
     pub page_bytes: Option<u64>,
-    /// Number of mappings.
     pub mappings: usize,
 }
 
