@@ -251,7 +251,7 @@ sub start_with
 	is($node->safe_psql('postgres', 'SHOW max_connections'), 60, "$name: the last option wins");
 	is(next_huge_pages(), 'off', "$name: overrides the files");
 	my (undef, undef, $notice) = $node->psql('postgres', 'SELECT count(*) FROM hugeinfo_next_start');
-	like($notice, qr/NOTICE: .*huge_pages, max_connections, shared_buffers on the command line .* files alone would use huge_pages = try and \d+ MB/,
+	like($notice, qr/NOTICE: .*command line of the server sets .*huge_pages, max_connections, shared_buffers; .* files alone would use huge_pages = try and \d+ MB/,
 		"$name: a start without it is described");
 	is(asked_for(huge_pages => 'on'), $kb, "$name: planned settings override both") if $kb;
 	cmp_ok(planned(shared_buffers => '80MB'), '>', $bytes, "$name: also for the size");

@@ -55,7 +55,7 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	$node->start;
 }
 
-# A stopped server starts from its files. The options of its last start are named.
+# A stopped server starts from its files. A notice lists the options of its last start.
 {
 	my $data = $node->data_dir;
 	my $of_files = row(json('plan', '-D', $data, '--format', 'json'));
@@ -256,7 +256,7 @@ for my $signal (qw(TERM INT KILL))
 	$run->finish;
 	is(scalar(my @left = glob "$scratch/pg_hugeinfo-plan.*"), $signal eq 'KILL' ? 1 : 0, "$signal: the scratch directory");
 }
-# The initdb that lost its parent ends with it.
+# initdb ends with its parent.
 ok(until_true(sub { !grep { process_file(m{(\d+)$}, 'cmdline') =~ /\Q$scratch\E/ } glob '/proc/[0-9]*' }), 'kill -9: no process is left');
 is((hugeinfo('plan'))[0], 0, 'the next run');
 is_deeply([ glob "$scratch/*" ], [], 'nothing is left behind');

@@ -251,7 +251,7 @@ $end_fakes->($data);
 	root_types("rm -rf $place/other");
 }
 
-# A directory that its owner has locked, so that nothing can end a process that looks up a name there.
+# A directory that its owner has locked. A process that looks up a name there cannot be killed.
 # Returns the process that holds the lock.
 written("$scratch/lock.pl", <<"PERL");
 use strict;
@@ -260,7 +260,7 @@ my (\$open, \$map, \$list) = @{[ $is_arm ? '(282, 222, 61)' : '(323, 9, 217)' ]}
 my (\$ids, \$directory) = \@ARGV;
 my \$length = 1 << 15;
 alarm 300;
-# Nobody fills these pages (UFFDIO_API, UFFDIO_REGISTER).
+# No process fills these pages (UFFDIO_API, UFFDIO_REGISTER).
 open my \$faults, '+<&=', syscall(\$open, 0x80000) or die "userfaultfd: \$!";
 ioctl(\$faults, 0xc018aa3f, my \$api = pack 'Q3', 0xaa, 0, 0) or die "UFFDIO_API: \$!";
 my \$pages = syscall(\$map, 0, \$length, 3, 0x22, -1, 0);
@@ -270,7 +270,7 @@ chdir \$directory or die "\$directory: \$!";
 opendir my \$opened, '.' or die;
 if (!fork)
 {
-	# A lookup waits only behind a process that wants to write.
+	# Only a waiting writer makes lookups wait.
 	select undef, undef, undef, 0.5;
 	open my \$file, '>', 'locked.pid';
 	exit;
@@ -297,7 +297,7 @@ my $run_all = sub {
 	is(scalar(grep { process_file($_, 'status') =~ /^State:\s+[SDR]/m } @$holders), scalar @$holders, 'all of these runs have ended before the lock');
 	return map { slurp_file("$scratch/out.$_") } 0 .. $#arguments;
 };
-# Writes the list of ensure: it has set a page aside for the server of this directory.
+# Writes the list of pages that ensure has set aside: one for the server of this directory.
 my $promise_to = sub {
 	my ($directory) = @_;
 	my ($now) = slurp_file('/proc/uptime') =~ /^(\d+)/;
@@ -312,7 +312,7 @@ my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0sear
 
 {
 	my $locked = "$place/etc/15/locked";
-	# A new directory, of which the kernel knows no names.
+	# A new directory, so that the kernel has not cached names in it.
 	root_types("mkdir -p $locked; chown $uid $locked");
 	$promise_to->($locked);
 	my @holders = $lock->($uid, $locked);
@@ -362,8 +362,8 @@ PERL
 	root_types("(cd $mount; exec $user perl -e 'exec {q(/usr/bin/perl)} q(postgres), q($scratch/inside.pl)') >$scratch/inside 2>&1 & echo \$! >$scratch/inside.pid");
 	ok(until_true(sub { -e "$scratch/inside" && slurp_file("$scratch/inside") =~ /inside/ }), 'a process works there') or diag(slurp_file("$scratch/inside"));
 
-	# A server of a user whose process nobody can look at after a sign, from the middle of a run of ensure
-	# on. The other cluster, of the same user, has PostgreSQL write the sign.
+	# The memory of this server's process cannot be read once a file exists. The PostgreSQL of the
+	# other cluster, of the same user, creates that file in the middle of a run of ensure.
 	my ($other, $cluster) = ("$place/stuck", "$place/etc/15/signs");
 	root_types("mkdir -p -m 755 $other $cluster; : >$other/postgresql.conf; : >$other/postgresql.auto.conf; cp -a $data/. $cluster; chown -R $uid $other $cluster");
 	written("$scratch/spies/postgres", "#!/bin/sh\nsleep 2; : >$said/sign; sleep 1; exit 1\n");

@@ -1,4 +1,4 @@
-//! The children of a plan, and their output until they end or their time is up.
+//! The children of a plan, and their output until they end or reach the time limit.
 
 use std::{
     cell::RefCell,
@@ -34,7 +34,7 @@ const KEPT: usize = 16 << 10;
 /// Polling interval if the kernel cannot signal the end of a child.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What a call has to release, however it ends, in this order.
+/// The resources that a call has to release, however it ends, in this order.
 #[derive(Default)]
 struct Held {
     /// `None`: it has ended.
@@ -43,8 +43,8 @@ struct Held {
 }
 
 thread_local! {
-    // Without a destructor, for which the C library would allocate memory at the first use, and end
-    // the process if there is none.
+    // Has no destructor, because the C library would allocate memory for it at the first use, and
+    // end the process if there is no memory.
     static HELD: ManuallyDrop<RefCell<Held>> = const {
         ManuallyDrop::new(RefCell::new(Held {
             children: Vec::new(),
@@ -74,8 +74,8 @@ fn tidy() {
     drop(HELD.with(|held| held.take()));
 }
 
-/// Runs PostgreSQL's programs as children of this backend, each within [`TIME_LIMIT`]. Only while
-/// there is a [`Tidy`].
+/// Runs PostgreSQL's programs as children of this backend, each within [`TIME_LIMIT`]. The caller
+/// has to hold a [`Tidy`].
 pub(super) struct Children;
 
 impl Runner for Children {
@@ -118,7 +118,7 @@ impl Runner for Children {
 
 /// A running child.
 pub(super) struct Running {
-    /// Its place among the held children.
+    /// Index of the child in [`Held`].
     index: usize,
     /// The program or file, for errors.
     path: PathBuf,
@@ -183,7 +183,7 @@ impl Running {
         })
     }
 
-    /// How the child ended. `None`: it has not ended.
+    /// The exit status of the child. `None`: it has not ended.
     fn look(&mut self) -> io::Result<Option<ExitStatus>> {
         // Checked before reading: once the child has ended, all of its output is in the pipes.
         let status = with_child(self.index, Child::end)?;

@@ -65,8 +65,8 @@ impl NextStart {
     }
 }
 
-/// Describes the settings that only the command line has. `None`: a start from the files alone would
-/// be like this one.
+/// Describes the settings on the command line, and a start from the files alone. `None`: that start
+/// would be the same.
 pub(crate) fn on_command_line(planned: &Planned, next: &NextStart) -> Option<String> {
     let names = SIZING.into_iter().filter(|name| is_from_command_line(name));
     let names: Vec<_> = names.map(CStr::to_string_lossy).collect();
@@ -85,7 +85,7 @@ pub(crate) fn on_command_line(planned: &Planned, next: &NextStart) -> Option<Str
         Err(_) => "would fail".to_owned(),
     };
     Some(format!(
-        "{} on the command line of the server: a start from the files alone {start}",
+        "the command line of the server sets {}; a start from the files alone {start}",
         names.join(", ")
     ))
 }

@@ -116,7 +116,7 @@ COMMENT ON COLUMN hugeinfo_backends.oom_score IS
 COMMENT ON COLUMN hugeinfo_backends.oom_score_adj IS
 'Adjustment of the score by an administrator, from -1000 (never kill) to 1000.';
 COMMENT ON FUNCTION hugeinfo_explain(text) IS
-'Explains a check or a code of hugeinfo_checks, in Markdown: what it means, and what to do.';
+'Explains a check or a code of hugeinfo_checks, with instructions, in Markdown.';
 COMMENT ON FUNCTION hugeinfo_oom_scores(integer, bigint) IS
 'oom_score and oom_score_adj of the process of this server with this pid and these start_ticks, for the view hugeinfo_backends.';
 COMMENT ON FUNCTION hugeinfo_report(jsonb) IS

@@ -1,5 +1,5 @@
-//! The answer about a machine: each check judged once, the plan, and the verdict. All faces print
-//! this answer.
+//! The answer about a machine: each check judged once, the plan, and the verdict. All interfaces
+//! print this answer.
 
 use super::{
     check::{CheckId, CheckResult, Finding, Remedy, Status},
@@ -102,7 +102,7 @@ impl Answer {
             },
             Cure::Core(_) if is_fixed(id) => Remedy::Steps(plan.clone()),
             Cure::Core(decide) => {
-                // The plan knows more about the next boot than `decide`.
+                // The decision of the plan about the next boot is more precise.
                 let is_known = id == CheckId::Reboot && !plan.remaining.is_empty();
                 let own = if is_known { None } else { decide(machine) };
                 match own {
@@ -161,9 +161,9 @@ impl Answer {
         rows
     }
 
-    /// The first row with a remedy prints it, and other rows refer to that row, so that typing all
-    /// rows from top to bottom does nothing twice. A row that is shown does not refer to a hidden
-    /// one.
+    /// Prints each remedy in the first row that has it. Other rows refer to that row, so that
+    /// running all rows from top to bottom runs no command twice. A shown row does not refer to a
+    /// hidden row.
     fn rows(&self, is_shown: impl Fn(&CheckResult) -> bool) -> Vec<CheckResult> {
         let mut rows = self.checks.clone();
         let mut order: Vec<_> = (0..rows.len()).collect();
@@ -188,8 +188,8 @@ impl Answer {
         rows
     }
 
-    /// Whether the remedy could be another one if all processes of the server were read: they also
-    /// show how large page tables are.
+    /// Whether reading all processes of the server could change the remedy. They also show how
+    /// large page tables are.
     pub fn depends_on_all_processes(&self, machine: &Machine) -> bool {
         self.verdict.status.needs_attention()
             && (checks::page_tables_could_be_large(machine)
@@ -197,8 +197,8 @@ impl Answer {
     }
 }
 
-/// The machine as if all of a segment on small pages had been faulted in, which processes that have
-/// not been read could show. `None`: the segment is on other pages.
+/// The machine if other processes have faulted in all of a segment on small pages. `None`: the
+/// segment is on other pages.
 fn with_all_touched(machine: &Machine) -> Option<Machine> {
     (machine.backing() == Backing::SmallPages).then(|| {
         let mut all = machine.clone();
@@ -207,13 +207,13 @@ fn with_all_touched(machine: &Machine) -> Option<Machine> {
     })
 }
 
-/// Whether the verdict could be another one if all processes of the server were read.
+/// Whether reading all processes of the server could change the verdict.
 pub fn depends_on_all_processes(machine: &Machine) -> bool {
     with_all_touched(machine).is_some_and(|all| verdict(&all) != verdict(machine))
 }
 
-/// Whether the verdict, or the recommended number of pages, depends on the boot configuration: pages
-/// that it asks for are not idle.
+/// Whether the verdict, or the recommended number of pages, depends on the boot configuration,
+/// because pages that it asks for are not idle.
 pub fn depends_on_boot(machine: &Machine) -> bool {
     let next = machine.next_start();
     machine.pools().any(|pool| {
@@ -238,8 +238,9 @@ fn at_boot(machine: &Machine, plan: &Plan) -> Remedy {
 }
 
 impl Verdict {
-    /// The first of the checks about the start and the pages of the server that is worst, and any
-    /// critical finding.
+    /// Chooses the worst finding. Of equal ones, the most important check counts. Warnings count
+    /// only for checks about the start and the pages of the server, critical findings for all
+    /// checks.
     pub(crate) fn of(machine: &Machine, findings: &Findings) -> Self {
         Self::with_check(machine, findings).1
     }
@@ -250,7 +251,7 @@ impl Verdict {
         });
         let counted: Vec<_> = counted.collect();
         let shown = counted.iter().filter(|(id, _)| !id.is_muted(machine));
-        // Of several, `max_by_key` returns the last one.
+        // `max_by_key` returns the last of several equal findings.
         let worst = shown.rev().max_by_key(|(_, finding)| finding.status);
         let worst = worst.filter(|(_, finding)| finding.status > Status::Ok);
         let (status, code, mut reason) = match worst {

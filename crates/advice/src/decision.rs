@@ -58,7 +58,7 @@ pub enum Decision {
         reserved: Pages,
         /// Pages that these nodes lack.
         lacking: Pages,
-        /// These nodes, with their figures.
+        /// The nodes, with the figures of each.
         nodes: Vec<NodePart>,
         /// An alternative.
         lower: Option<Lower>,
@@ -134,7 +134,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The figure of a decision about memory.
+    /// The missing memory, if the decision is about memory.
     pub(crate) fn missing(&self) -> Option<Bytes> {
         match self {
             Self::FreeMemory { missing, .. }

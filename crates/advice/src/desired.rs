@@ -58,7 +58,7 @@ pub(crate) struct PoolChange {
 impl Desired {
     /// The desired state of a machine. `pending`: when settings that have been changed take effect.
     ///
-    /// Errors: what is unknown or impossible.
+    /// Errors: the decision about an unknown fact or an impossible state.
     pub(crate) fn of(machine: &Machine, pending: Pending) -> Result<Self, Decision> {
         let next = wanted_settings(machine)?;
         let settings = settings_towards(machine, &next);
@@ -146,7 +146,8 @@ impl Desired {
 
     /// Whether idle pages are worth releasing. A running server keeps its pages until a restart,
     /// and idle pages alone are no reason for one. The kernel chooses the nodes of pages that it
-    /// releases, which could be those of a bound server. If pool_size is muted, somebody wants them.
+    /// releases, which could be those of a bound server. If pool_size is muted, the pages are
+    /// wanted.
     fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
         let will_release = target.now.total() > target.after.total();
         target.idle_for.is_none()
@@ -162,8 +163,8 @@ impl Desired {
     }
 }
 
-/// The machine as if it were unknown whether other servers ask for huge pages, so that idle pages
-/// stay, but the pool does not grow for these servers.
+/// The machine without the requests of other servers. The pool does not grow for them, but idle
+/// pages stay.
 pub(crate) fn without_requests(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     let servers = &mut Arc::make_mut(&mut machine.facts).other_servers;
@@ -385,7 +386,7 @@ fn settings_towards(machine: &Machine, wanted: &Server) -> Vec<SettingChange> {
     changes
 }
 
-/// The step that lets a server start that insists on huge pages which it cannot have now.
+/// The step that sets huge_pages = try, for a server that would then start on small pages.
 pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
     let next = machine.next_start();
     let with_try = Server {

@@ -5,8 +5,8 @@ use super::check::CheckId;
 
 /// The code that every check can have.
 const UNKNOWN: &str = "\
-The code of any check if a source that it needs is missing or cannot be read. The finding has the
-reason, and `hugeinfo_sources` shows which sources cannot be read. Do not treat it as `ok`.
+Every check has this code if a source that it needs is missing or cannot be read. The finding has
+the reason, and `hugeinfo_sources` shows which sources cannot be read. Do not treat it as `ok`.
 ";
 
 /// A section of the documentation.

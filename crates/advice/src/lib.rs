@@ -1,11 +1,10 @@
 //! Problems that need attention, and the commands that fix them.
 //!
-//! Advice is a difference: [`desired`] states what the machine should be like, [`diff`] lists the
-//! steps from here to there, and [`model`] refuses steps that do harm. A check owns some of the
-//! resources; its remedy is its part of the difference. The runbook is the whole difference.
+//! Advice is a difference: [`desired`] computes the state that the machine should have, [`diff`]
+//! lists the steps to this state, and [`model`] rejects hazardous steps. [`plan`] has these steps,
+//! and [`answer`] the remedy of each check: the plan, steps of its own, or a decision.
 //!
-//! This crate is pure: it opens no file and starts no process, so that any machine can be a test
-//! fixture.
+//! This crate does not open files or start processes, so any machine can be a test fixture.
 
 #![deny(unsafe_code)]
 

@@ -181,7 +181,7 @@ fn without_idle_pages(machine: &Machine, findings: &Findings) -> Vec<Step> {
     }
 }
 
-/// Lets a server start on small pages that insists on huge pages which it cannot have now.
+/// Sets huge_pages = try if the server cannot get huge pages now, but can start on small pages.
 fn fall_back(machine: &Machine) -> Vec<Step> {
     match start::outcome(machine) {
         StartOutcome::Fails(..) => desired::fall_back_to_try(machine).into_iter().collect(),
@@ -189,7 +189,8 @@ fn fall_back(machine: &Machine) -> Vec<Step> {
     }
 }
 
-/// The decision about a start on small pages, if it needs more than the pool, or comes first.
+/// The decision about a start on small pages, if such a start does not fit and has to be decided
+/// first.
 fn about_small_pages(machine: &Machine, decision: &Decision) -> Option<Decision> {
     let is_about_it = match decision {
         Decision::WouldNotStart(_) => true,

@@ -41,8 +41,8 @@ pub fn of(machine: &Machine, answer: &Answer) -> Vec<Row> {
     rows(machine, Vec::new(), remedies(answer, Plan::default()))
 }
 
-/// The changes that lead to a planned configuration, and the steps of the machine with it. Only the
-/// decision that comes first, if settings of the next start cannot be as planned.
+/// The changes to a planned configuration, and the steps that the machine then needs. If the next
+/// start cannot use the planned settings, only the first decision.
 pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
     let mut machine = machine.clone();
     machine.pending = planned.pending;
@@ -55,7 +55,7 @@ pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
     match Plan::complete(&changed, &findings, planned.pending()) {
         Ok(plan) => {
             let answer = Answer::with_plan(&changed, findings, plan.clone());
-            // Settings that wait for nothing need no steps that no check asks for.
+            // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
             rows(
                 &machine,
@@ -63,7 +63,7 @@ pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
                 remedies(&answer, plan.unwrap_or_default()),
             )
         }
-        // The settings are not the reason.
+        // The planned settings do not cause the decision.
         Err(_) if planned.next == machine.next_start() => {
             let answer = Answer::of(&changed);
             rows(&machine, changes, remedies(&answer, Plan::default()))
@@ -96,7 +96,7 @@ fn remedies(answer: &Answer, mut all: Plan) -> Plan {
     all.steps.splice(at..at, own);
     let mut remaining: Vec<Decision> = Vec::new();
     for decision in all.remaining {
-        // Of two figures for the same memory, the larger one is enough.
+        // The larger of two figures for the same memory is enough.
         let missing = decision.missing();
         let is_same = |other: &Decision| {
             let is_of_kind = discriminant(other) == discriminant(&decision);

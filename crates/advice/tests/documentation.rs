@@ -17,11 +17,11 @@ fn page_has_the_text_of_all_checks() {
     let (_, after) = rest.split_once(END).expect("the line after the checks");
     let expected = [before, BEGIN, &explain::page(), END, after].concat();
     expect_file!["../../../docs/checks.md"].assert_eq(&expected);
-    // Any encoding of a database has the characters of hugeinfo_explain().
+    // hugeinfo_explain() has to work with any database encoding.
     assert!(explain::page().is_ascii());
 }
 
-/// The scenes find codes that are not documented.
+/// The scenes check the reverse: every code is documented.
 #[test]
 fn documented_codes_are_in_the_source_of_their_check() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/checks");

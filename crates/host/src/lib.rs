@@ -1,8 +1,7 @@
-//! Reads what is true. [`linux`] has the readers of kernel files and does not depend on PostgreSQL;
-//! [`server`] collects facts about one PostgreSQL server and its machine; [`next_start`] computes
-//! its next start. [`escape`] and [`shell`]
-//! write untrusted names into texts and commands; [`units`] has the types of quantities.
-//! What follows from the facts is the crate `advice`.
+//! Reads facts. [`linux`] has the readers of kernel files and does not depend on PostgreSQL.
+//! [`server`] collects facts about one PostgreSQL server and its machine. [`next_start`] computes
+//! its next start. [`escape`] and [`shell`] write untrusted names into texts and commands.
+//! [`units`] has the types of quantities. The crate `advice` draws conclusions from the facts.
 
 #![deny(unsafe_code)]
 

@@ -44,7 +44,7 @@ const OWN_GRACE: Duration = GRACE.saturating_add(AFTER_KILL).saturating_add(GRAC
 /// Time for the end of a program after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(1);
 
-/// Time for a file to be read.
+/// Time limit for reading a file.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 const BETWEEN_LOOKS: Timespec = Timespec {
@@ -68,8 +68,9 @@ pub(crate) fn end_on_signal() -> Result<(), Error> {
     handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
 }
 
-/// Runs a function for a limited time. `None`: the time is over. The function must not look up names
-/// in directories of users, because this process could not end while it waits.
+/// Runs a function for a limited time. `None`: the time limit was reached. The function must not
+/// look up names in directories of users, because this process could not end during a blocked
+/// lookup.
 pub(crate) fn within<T: Send + 'static>(
     limit: Duration,
     read: impl FnOnce() -> T + Send + 'static,
@@ -82,8 +83,8 @@ pub(crate) fn within<T: Send + 'static>(
 
 /// Continues in a child process. The caller waits for it and exits with its status.
 ///
-/// Errors: the child waits for a file. Any user can lock a directory, and nothing ends a process
-/// that looks up a name there.
+/// Errors: the child waits for a file. Any user can lock a directory, and a process that looks up a
+/// name there cannot be killed.
 pub(crate) fn watch() -> Result<(), Error> {
     let failed = |errno: Errno| Error::new(format!("could not start a process: {errno}"));
     // SAFETY: this process has no other thread.
@@ -176,8 +177,9 @@ pub(crate) fn run(command: Command, limit: Duration) -> Result<Text, Error> {
     })
 }
 
-/// A program, which has to be or become the leader of a process group. At the time limit and after a signal, the
-/// group gets SIGTERM, and SIGKILL if the program does not end. The group ends with the program.
+/// A program, which has to be or become the leader of a process group. At the time limit and after
+/// a signal, the group gets SIGTERM, and SIGKILL if the program does not end. The group ends with
+/// the program.
 pub(crate) struct Running {
     /// `None`: it was reaped.
     child: Option<Child>,
@@ -231,8 +233,8 @@ impl Running {
         })
     }
 
-    /// The output until the end of the program, or until the time limit. Does not wait for the end of
-    /// a program that is killed then, which might take forever.
+    /// The output until the end of the program, or until the time limit. At the limit, the program
+    /// is killed, but this does not wait for its end, which might never come.
     pub(crate) fn output_in_time(mut self, longest: u64) -> io::Result<Vec<u8>> {
         let _ = self.wait();
         if let Some(mut child) = self.child.take() {

@@ -71,7 +71,7 @@ enum Verb {
     Status(status::Options),
     /// Evaluates all checks.
     Check(check::Options),
-    /// Explains a check or a code: what it means, and what to do.
+    /// Explains a check or a code, with instructions.
     Explain(explain::Options),
     /// Lists the steps to a healthy server.
     Runbook(runbook::Options),

@@ -90,12 +90,12 @@ impl NextStart {
             let options = format!("-c {}", next.options.join(" -c "));
             match next.is_running {
                 true => eprintln!(
-                    "NOTICE:  {name}: the server has {options} on its command line, which a start \
-                     from the files alone would not use"
+                    "NOTICE:  {name}: the server has {options} on its command line; a start from \
+                     the files alone would not use these options"
                 ),
                 false => eprintln!(
-                    "NOTICE:  {name}: the last start had {options} on its command line, which a \
-                     start from the files alone does not use"
+                    "NOTICE:  {name}: the last start had {options} on its command line; a start \
+                     from the files alone does not use these options"
                 ),
             }
         }

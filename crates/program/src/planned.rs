@@ -100,7 +100,7 @@ pub(crate) struct Planned {
 
 impl Planned {
     pub(crate) fn prepare(server: &Server, trust: Trust) -> Result<Self, Error> {
-        /// Those of a new server, whatever initdb found on this machine.
+        /// The settings of a new server. initdb would choose values that depend on this machine.
         const DEFAULTS: [&str; 3] = [
             "huge_pages=try",
             "max_connections=100",
@@ -138,14 +138,14 @@ impl Planned {
         })
     }
 
-    /// Whether the server runs. The next start of one that does not run does not use its
+    /// Whether the server runs. The next start of a stopped server does not use its
     /// [`options`](Self::options).
     pub(crate) fn is_running(&self) -> bool {
         self.place.running.is_some()
     }
 
-    /// The settings that can change the shared memory or its pages among the options of the running
-    /// server, or of the last start.
+    /// The options of the running server, or of the last start, that can change the shared memory
+    /// or its pages.
     pub(crate) fn options(&self) -> Vec<String> {
         match &self.place.running {
             Some(options) => sizing(options),
@@ -243,7 +243,7 @@ impl Planned {
         ))
     }
 
-    /// The same, computed by PostgreSQL.
+    /// The settings that determine the pages, computed by PostgreSQL.
     fn settings_of_pages(&self) -> Result<(HugePages, u64, SharedMemoryType), Error> {
         let names = ["huge_pages", "shared_memory_type", "huge_page_size"];
         let [pages, kind, kilobytes]: [String; 3] = self.computation.values(names)?;
@@ -269,7 +269,7 @@ impl Place {
     }
 
     /// The server of a data directory, or of a directory with configuration files, as on Debian.
-    /// Unless the programs were chosen, uses those of the version of the data directory.
+    /// Uses the programs of the version of the data directory, unless others were chosen.
     fn find(
         runner: &Programs,
         server: &Server,

@@ -113,7 +113,7 @@ pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, Re
         });
         refreshed.collect()
     };
-    // Any of them can make this wait.
+    // Any of these processes can make the read hang.
     match within(TIME_LIMIT, read) {
         Some(servers) => Ok(Ok(servers?)),
         None => Ok(Err(instances::unfinished(Errno::TIMEDOUT.raw_os_error()))),

@@ -44,9 +44,9 @@ pages or none, and does not log a fallback.
 the same time, the remedy stops PostgreSQL before it sets the pool. It then also tells you how to
 restore the pool if the kernel allocates fewer pages than requested.
 
-If the server is bound to some NUMA nodes, there is no command that adds pages: a write to
-`vm.nr_hugepages` leaves the nodes to the kernel. The remedy shows how many pages the nodes of the
-server lack, and what each of them has. Write the new number of a node to
+If the server is bound to some NUMA nodes, no remedy adds pages, because the kernel chooses the
+nodes for `vm.nr_hugepages`. The remedy shows how many pages the nodes of the server lack, and the
+pages and memory of each node. Write the new number of a node to
 `/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages`, or let the server use more
 nodes.
 ",

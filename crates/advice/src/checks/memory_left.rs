@@ -202,7 +202,7 @@ fn decision(machine: &Machine) -> Option<Decision> {
             return Some(Decision::RaiseMemoryLimit { by });
         }
     }
-    // If the pool cannot grow because of the commit limit, that is decided first.
+    // A commit limit that keeps the pool from growing is decided first.
     let is_about_pool = |fit: &Fit| {
         matches!(fit, Fit::BeyondCommitLimit { .. }) && machine.state.asks_for_huge_pages()
     };

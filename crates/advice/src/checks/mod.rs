@@ -57,15 +57,15 @@ struct Check {
     needs_running_server: bool,
     /// Whether its warnings count for the whole server.
     counts_for_server: fn(&Machine) -> bool,
-    /// What it looks at, its codes, and what to do, in Markdown: its section in docs/checks.md.
-    /// The first column of the table has the codes, the second one their statuses.
+    /// The section in docs/checks.md, in Markdown: the sources, the codes and the instructions. The
+    /// first column of the table has the codes, the second column their statuses.
     docs: &'static str,
 }
 
 /// Defines [`CheckId`] and [`ALL`].
 macro_rules! checks {
     ($($id:ident => $file:ident,)*) => {
-        /// Which check, the most important first.
+        /// The checks, the most important first.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum CheckId {
             $($id,)*
@@ -113,7 +113,7 @@ checks! {
 pub(crate) enum Cure {
     /// There is no remedy.
     None,
-    /// The plan. If it does not fix it, this decision, or that of the plan.
+    /// The plan. If the plan does not fix the finding, this decision, or that of the plan.
     Core(fn(&Machine) -> Option<Decision>),
     /// Steps that only this check needs.
     Steps(fn(&Machine) -> Result<Vec<Step>, Decision>),
@@ -163,7 +163,7 @@ impl CheckId {
         (self.check().counts_for_server)(machine)
     }
 
-    /// What it looks at, its codes, and what to do, in Markdown.
+    /// The sources, the codes and the instructions, in Markdown.
     pub(crate) fn docs(self) -> &'static str {
         self.check().docs
     }

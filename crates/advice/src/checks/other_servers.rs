@@ -171,8 +171,8 @@ fn decision(machine: &Machine) -> Option<Decision> {
     let next = machine.next_start();
     let counted = Demands::of(machine, size, &next, When::AfterRestart)?;
     if counted.asked_by_others() == demands.asked_by_others() {
-        // Something else than memory keeps the pool from growing: pages on the nodes of a bound
-        // server come first.
+        // Memory does not keep the pool from growing. Pages on the nodes of a bound server come
+        // first.
         let own = numa::lacking_on_allowed(machine, size, demands.of_this_server())?;
         let missing = pages - has - own;
         return (own > Pages(0) && missing > Pages(0))

@@ -30,9 +30,8 @@ memory.
 | `near_commit_limit` | warning | more than 90% is committed |
 
 **What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, now (`sysctl -w`) and in
-`/etc/sysctl.d`, or add swap. Until then, no advice makes the pools larger if that would leave less
-than a tenth of the limit. The decision names the bytes that are missing and the ratio that is
-enough.
+`/etc/sysctl.d`, or add swap. Until then, no remedy enlarges the pools if they would leave less than
+a tenth of the limit. The decision has the missing bytes and the lowest ratio that is enough.
 ",
 };
 

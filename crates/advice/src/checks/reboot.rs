@@ -43,12 +43,12 @@ The check is `unknown`
   `hugetlb_cma` or a file that cannot be read: look at the file that the finding names;
 - if parameters on the kernel command line repeat a page size, name one that the kernel does not
   have, set the pages of each NUMA node, or are unusual in another way;
-- if the server is bound to some NUMA nodes: which pages they get at boot is unknown;
+- if the server is bound to some NUMA nodes, because their pages at boot are unknown;
 - in a container, where the files of the host are not visible.
 
-It does not notice units or a kubelet that set the pool. A line that exists is judged like one that
-the remedy would write. Settings of `vm.overcommit_*` in sysctl.d are not read: the commit limit is
-that of now, less the part that the pools take.
+It does not notice units or a kubelet that set the pool. An existing line is judged like a new one.
+Settings of `vm.overcommit_*` in sysctl.d are not read. The check uses the present commit limit,
+less the part that the pools take.
 
 **What to do.** Run the line of the remedy. It adds a line to `/etc/sysctl.d/60-hugepages.conf`, or
 replaces the line that applies today. Running it again is a no-op. No other file is edited. Pages of
@@ -181,8 +181,8 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     ))
 }
 
-/// The decision to lower the lines that set more pages than are needed, by this much. `None`: they
-/// do not set as many too much.
+/// The decision to lower the pools that the boot sets larger than needed, by this much in total.
+/// `None`: the excess is smaller.
 pub(crate) fn lower_pools(machine: &Machine, by: Bytes) -> Option<Decision> {
     let boot = machine.next_boot()?;
     let next = machine.next_start();

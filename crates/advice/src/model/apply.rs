@@ -43,14 +43,14 @@ pub enum Blocked {
     /// Free memory is too fragmented for the pool, and has not been compacted.
     Fragmented,
     /// The server is bound to some NUMA nodes, and the kernel chooses the nodes that get or lose
-    /// pages of a pool: the effect on the nodes of the server is unknown.
+    /// pages of a pool, so the effect on the nodes of the server is unknown.
     UnknownNodes {
         size: PageSize,
         /// Pages that are missing in the whole pool.
         missing: Pages,
     },
-    /// Committed memory would exceed the strict commit limit: `fork` and `malloc` would fail. The
-    /// limit is that with the larger pools.
+    /// Committed memory would exceed the strict commit limit, which the larger pools lower. `fork`
+    /// and `malloc` would fail.
     CommitLimit(CommitLimit),
     /// A smaller pool could take reserved pages from the node that a process is bound to, which
     /// would raise SIGBUS: the kernel reserves pages from the whole pool, not per node.
@@ -173,8 +173,8 @@ impl Machine {
         }
     }
 
-    /// Sets the pages of a pool, and updates all counters. For a bound server, only a number that
-    /// neither adds nor removes pages leads on ([`Blocked::UnknownNodes`]).
+    /// Sets the pages of a pool, and updates all counters. For a bound server, a number that adds
+    /// or removes pages is blocked ([`Blocked::UnknownNodes`]).
     fn write_pool(&mut self, size: PageSize, pages: Pages) {
         let Some(pool) = self.pool_mut(size) else {
             return;

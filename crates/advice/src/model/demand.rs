@@ -539,7 +539,7 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
             place.text
         )));
     }
-    // Servers that ask for pages are no demand if memory is too small for all of them.
+    // Servers count only if memory is enough for all of them.
     let is_demand = target.after.asked_by_others() > Pages(0);
     let servers = on_small_pages(machine, target.after.size)
         .filter(|server| server.setting.is_none() || !is_demand);

@@ -38,10 +38,10 @@ pub enum ServerState {
 /// A server and its machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// What was read.
+    /// The facts, as they were read.
     pub facts: Arc<Facts>,
-    /// What steps have made of it. `state.planned` holds the settings of the next start where they
-    /// differ from the running ones.
+    /// The state after the steps that have been applied. `state.planned` has the settings of the
+    /// next start if they differ from those in effect.
     pub state: State,
     /// Whether the server runs.
     pub server_state: ServerState,

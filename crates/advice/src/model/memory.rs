@@ -120,8 +120,8 @@ pub fn of_others_on_small_pages(machine: &Machine) -> Bytes {
     others.map(|(_, segment)| segment).sum()
 }
 
-/// Segments on small pages, those of other servers included. `is_meant`: which servers count, `None`
-/// for this one.
+/// Bytes of segments on small pages, including those of other servers. `is_meant` chooses the
+/// servers that count. `None` is this server.
 pub fn segments_on_small_pages(
     machine: &Machine,
     is_meant: impl Fn(Option<&Instance>) -> bool,
@@ -264,12 +264,12 @@ impl CommitLimit {
         self.committed + self.reserve
     }
 
-    /// Whether more is committed than ordinary users can have.
+    /// Whether committed memory exceeds the limit for ordinary users.
     pub fn is_exceeded(&self) -> bool {
         self.needed() > self.limit
     }
 
-    /// By how much the limit is too low, so that programs could soon fail to allocate memory.
+    /// Bytes that the limit is too low. Programs could soon fail to allocate memory.
     pub fn missing(&self) -> Bytes {
         let with_spare = Bytes(self.committed.0 / COMMITTED_PERCENT * 100 + 100);
         with_spare.max(self.needed()) - self.limit

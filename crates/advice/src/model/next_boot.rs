@@ -1,5 +1,5 @@
-//! Whether the host can hold the pools that the next boot sets up. A line that exists is judged like
-//! one that is about to be written.
+//! Whether the host can hold the pools that the next boot sets up. An existing line is judged like
+//! a new one.
 
 use crate::model::{
     Blocked,
@@ -21,7 +21,7 @@ pub fn most_in_pools(machine: &Machine) -> Option<Bytes> {
 }
 
 /// Why the host could not hold this many pages at the next boot, in addition to the other pools that
-/// the boot sets up: by the same rules as for a pool that grows now. `None`: it can, as far as known.
+/// the boot sets up. The rules are those for a pool that grows now. `None`: no reason is known.
 pub fn blocked(machine: &Machine, demands: &Demands, pages: Pages) -> Option<Blocked> {
     let size = demands.size;
     let then = demands.pools_at_boot(machine, pages);

@@ -225,7 +225,7 @@ impl fmt::Display for Decision {
                 let more = "let the server use more nodes".to_owned();
                 let lower = lower.map(|lower| lower.to_string());
                 let ways = one_of([Some(allocate), Some(more), lower]);
-                write!(f, "{ways}: it needs {needed} there")?;
+                write!(f, "{ways}: the server needs {needed} there")?;
                 if *reserved > Pages(0) {
                     write!(f, "; other processes reserved {reserved}")?;
                 }
@@ -236,9 +236,9 @@ impl fmt::Display for Decision {
                     available,
                 } in nodes
                 {
-                    write!(f, "; node {number} has {free} free of {total}")?;
+                    write!(f, "; node {number} has {free} of {total} pages free")?;
                     if let Some(available) = available {
-                        write!(f, ", and {available} of available memory")?;
+                        write!(f, ", and {available} of memory available")?;
                     }
                 }
                 Ok(())

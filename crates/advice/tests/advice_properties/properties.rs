@@ -669,7 +669,7 @@ pub fn healthy_machines_get_no_advice(_: &Spec, machine: &Machine) -> TestCaseRe
     Ok(())
 }
 
-/// Whatever the status warns of has a remedy, a decision or a question.
+/// If the status is a warning, it has a remedy, a decision or a question.
 pub fn status_has_a_remedy(_: &Spec, machine: &Machine) -> TestCaseResult {
     let answer = Answer::of(machine);
     prop_assert_eq!(

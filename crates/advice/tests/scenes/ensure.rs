@@ -205,7 +205,7 @@ fn pages_on_the_nodes_of_a_bound_server_are_for_a_person_to_decide() {
                 let decision = ensure::steps(&stopped).expect_err("a decision");
                 assert_eq!(
                     decision.to_string(),
-                    "allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0",
+                    "allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 4096 there; node 1 has 0 of 0 pages free",
                     "{overcommit}, {huge_pages:?}, {of_other_node}"
                 );
             }

@@ -441,7 +441,7 @@ fn restart_that_would_fall_back() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.
-            # allocate 15360 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 15360 there; node 1 has 0 free of 0"#]]),
+            # allocate 15360 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 15360 there; node 1 has 0 of 0 pages free"#]]),
         when("the pool has the pages, and grows for another server", |m| {
             m.ram(128 * GB);
             m.on_small_pages(50 * GB, 25_600);

@@ -161,7 +161,7 @@ fn bound_servers() {
             # as huge_pages"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.
-            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 100 free of 100"#]]),
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 537 there; node 1 has 100 of 100 pages free"#]]),
         when("the pool is empty", |m| {
             m.fall_back(0);
             m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
@@ -169,8 +169,8 @@ fn bound_servers() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
-            # allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"#]])
-        .see("how_to_set_2", expect![["# allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 0 free of 0"]])
+            # allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 537 there; node 1 has 0 of 0 pages free"#]])
+        .see("how_to_set_2", expect![["# allocate 537 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 537 there; node 1 has 0 of 0 pages free"]])
         .see("reboot", expect![[r#"
             warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.
             # as huge_pages"#]]),
@@ -191,10 +191,10 @@ fn bound_servers() {
         })
         .see("status", expect![[r#"
             critical nodes_short: On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.
-            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"#]])
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 537 there; node 1 has 60 of 100 pages free, and 28 GB of memory available"#]])
         .see("huge_pages", expect![[r#"
             critical nodes_short: On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.
-            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"#]]),
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 537 there; node 1 has 60 of 100 pages free, and 28 GB of memory available"#]]),
         when(
             "the pages were faulted in before the server was bound",
             |m| {
@@ -228,7 +228,7 @@ fn bound_servers() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.
-            # allocate 10240 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 10240 there; node 0 has 0 free of 0, and 15 GB of available memory"#]]),
+            # allocate 10240 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 10240 there; node 0 has 0 of 0 pages free, and 15 GB of memory available"#]]),
         when(
             "the pool is uneven, bound to one node, and on is set",
             |m| {
@@ -295,9 +295,9 @@ fn bound_servers() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. Needs 789 huge pages of 2 MB; 475 are available.
-            # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398"#]])
+            # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: the server needs 789 there; node 0 has 77 of 77 pages free; node 1 has 241 of 398 pages free"#]])
         .see("runbook", expect![[r#"
-            # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: it needs 789 there; node 0 has 77 free of 77; node 1 has 241 free of 398
+            # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: the server needs 789 there; node 0 has 77 of 77 pages free; node 1 has 241 of 398 pages free
             # on the kernel command line, request 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"#]]),
         when("the server was turned off, and the 512 MB pages of its node are reserved", |m| {
             m.ram(256 * GB);
@@ -344,9 +344,9 @@ fn bound_servers() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.
-            # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789"#]])
+            # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: the server needs 900 there; node 0 has 0 of 789 pages free"#]])
         .see("runbook", expect![[r#"
-            # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: it needs 900 there; node 0 has 0 free of 789
+            # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: the server needs 900 there; node 0 has 0 of 789 pages free
             # on the kernel command line, request 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"#]]),
         when("nodes have too few pages, and the files would keep the server from starting", |m| {
             let pool = m.pool(0);
@@ -357,7 +357,7 @@ fn bound_servers() {
         })
         .see("huge_pages", expect![[r#"
             critical nodes_short: On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.
-            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 537 there; node 1 has 60 free of 100, and 28 GB of available memory"#]]),
+            # allocate 437 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 537 there; node 1 has 60 of 100 pages free, and 28 GB of memory available"#]]),
         when("another server has pages on the other node", |m| {
             m.on_huge_pages(1074 * MB, 300 * MB);
             m.asked(900);
@@ -388,13 +388,13 @@ fn bound_servers() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
-            # allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"#]])
+            # allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 4096 there; node 1 has 0 of 0 pages free"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"#]])
-        .see("how_to_set_2", expect![["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0"]])
+        .see("how_to_set_2", expect![["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 4096 there; node 1 has 0 of 0 pages free"]])
         .see("runbook", expect![[r#"
-            # allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 4096 there; node 1 has 0 free of 0
+            # allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 4096 there; node 1 has 0 of 0 pages free
             # on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes
             # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"#]]),
         when("the own node has no memory for another server that asks", |m| {
@@ -407,6 +407,6 @@ fn bound_servers() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.
-            # allocate 6144 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: it needs 6144 there; node 1 has 0 free of 0"#]]),
+            # allocate 6144 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 6144 there; node 1 has 0 of 0 pages free"#]]),
     ]);
 }

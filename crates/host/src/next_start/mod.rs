@@ -30,7 +30,7 @@ use scratch::Scratch;
 
 /// Runs programs of PostgreSQL within a time limit.
 pub trait Runner {
-    /// A program that runs. No error of a later call leaves it behind.
+    /// A program that runs. If a later call fails, the program is still ended.
     type Running;
     type Error: From<Failure>;
 
@@ -41,11 +41,11 @@ pub trait Runner {
     /// Waits for the end of the program.
     fn finish(&self, running: Self::Running) -> Result<Output, Self::Error>;
 
-    /// Keeps the scratch directory until nothing uses it any more, and removes it then, even if an
-    /// error ends this process.
+    /// Keeps the scratch directory while it is in use, and then removes it, even if an error ends
+    /// this process.
     fn keep(&self, scratch: Scratch);
 
-    /// Does not return if this process is to end.
+    /// Does not return if this process has to end.
     fn check_for_interrupts(&self) {}
 }
 
@@ -99,7 +99,7 @@ impl Output {
         self.status.success().then_some(OsStr::from_bytes(last))
     }
 
-    /// How the program ended.
+    /// The exit status or signal of the program, as text.
     pub fn end(&self) -> String {
         match (self.status.code(), self.status.signal()) {
             (Some(code), _) => format!("exit status {code}"),
@@ -130,8 +130,8 @@ impl Output {
 pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LC_MESSAGES", "C");
-    // Those for the language change messages before the settings are read. With NOTIFY_SOCKET, the
-    // service manager would take the program for the server.
+    // The variables for the language change messages before the settings are read. With
+    // NOTIFY_SOCKET, the service manager would regard the program as the server.
     for name in ["LANGUAGE", "LC_ALL", "NOTIFY_SOCKET", "PGDATA", "PG_COLOR"] {
         command.env_remove(name);
     }

@@ -1,8 +1,8 @@
 //! The settings of other servers, from their command lines and configuration files.
 //!
 //! A small and conservative reader, not PostgreSQL's parser. After a line that it does not follow or
-//! understand, such as `include`, only later lines and sources of higher precedence count; what they
-//! do not set is unknown. Files are read with the rights of this process.
+//! understand, such as `include`, only later lines and sources of higher precedence count. Settings
+//! that they do not set are unknown. Files are read with the rights of this process.
 
 use std::{
     collections::BTreeMap,
@@ -90,7 +90,7 @@ struct Found {
 }
 
 impl Found {
-    /// No source: all settings have their defaults.
+    /// The settings without any source: all have their defaults.
     fn defaults() -> Self {
         Self {
             is_complete: true,
@@ -98,7 +98,7 @@ impl Found {
         }
     }
 
-    /// After a source or a line that could set anything.
+    /// The settings after a source or a line that could set any of them.
     fn unknown(look_at: Option<PathBuf>) -> Self {
         Self {
             values: Values::new(),

@@ -49,9 +49,9 @@ pub struct MisreadLimit {
 /// Facts about one server and its machine. Unknown facts are [`Absent`] or `None`, never a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// What steps can change, as it was read.
+    /// The state that steps can change, as it was read.
     pub state: State,
-    /// Whether more was read than [`Facts::read`] reads: what all checks need.
+    /// Whether all facts that checks need were read, not only those of [`Facts::read`].
     pub is_whole: bool,
     /// Limits in the server's environment with invalid values.
     pub misread_limits: Vec<MisreadLimit>,
@@ -86,7 +86,7 @@ pub struct Facts {
     pub has_systemd: Option<bool>,
     /// The user and address with which a program on this host connects to the server.
     pub connection: Connection,
-    /// Other servers on this host, as far as they are visible.
+    /// The visible other servers on this host.
     pub other_servers: Fact<Vec<Instance>>,
     /// Which processes of the host are visible.
     pub visibility: Visibility,
@@ -101,7 +101,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of this state, when nothing else has been read.
+    /// The facts with this state, when nothing else has been read.
     pub fn unread(state: State) -> Self {
         Self {
             state,

@@ -1,4 +1,4 @@
-//! The state of one server and its machine: what steps can change.
+//! The state of one server and its machine, which steps can change.
 
 use std::collections::BTreeMap;
 
@@ -117,8 +117,8 @@ pub fn bytes_of_small_pages(pages: u64) -> u64 {
     (pages & !1) << 12
 }
 
-/// What steps can change: the settings and the memory of the server, the pools with their limits, and
-/// the configuration files. Unknown is [`Absent`] or `None`, never a default.
+/// The state that steps can change: the settings and the memory of the server, the pools with their
+/// limits, and the configuration files. An unknown value is [`Absent`] or `None`, never a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// Settings of the running server.
@@ -137,8 +137,8 @@ pub struct State {
     pub base_page_bytes: u64,
     /// The main shared memory segment.
     pub segment: Fact<Segment>,
-    /// Pages of the main segment by node, as far as one process has faulted them in. `None`: there
-    /// is only one node, or unknown.
+    /// Pages of the main segment that one process has faulted in, by node. `None`: there is only
+    /// one node, or unknown.
     pub segment_nodes: Option<BTreeMap<u32, u64>>,
     /// Bytes of the main segment on transparent huge pages, at least. `None`: not read, because the
     /// segment is on hugetlb pages or the kernel does not use transparent ones for it.
@@ -148,7 +148,7 @@ pub struct State {
     pub oom_score_adj: Fact<i32>,
     /// RAM and default huge page size.
     pub meminfo: Fact<Meminfo>,
-    /// How the host uses its memory.
+    /// The use of the host's memory.
     pub usage: Fact<Usage>,
     /// The kernel's pools.
     pub pools: Fact<Vec<Pool>>,
@@ -258,7 +258,7 @@ impl Backing {
 }
 
 impl State {
-    /// Of a server with these settings, when nothing else has been read.
+    /// The state of a server with these settings, when nothing else has been read.
     pub fn unread(server: Server) -> Self {
         Self {
             server,

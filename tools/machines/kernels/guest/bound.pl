@@ -92,7 +92,7 @@ for (
 	true(meminfo_kb('MemAvailable') > 800 * 1024, 'the host has enough');
 	for my $said (status()->{remedy}, how_to_set())
 	{
-		true($said =~ /; node $second has 0 free of 0, and (\d+) MB of available memory/ && $1 < 400, 'the decision shows the memory of the node', $said);
+		true($said =~ /; node $second has 0 of 0 pages free, and (\d+) MB of memory available/ && $1 < 400, 'the decision shows the memory of the node', $said);
 	}
 	unlink '/run/ballast';
 

@@ -92,7 +92,7 @@ pub(super) fn evaluate(next: &mut NextBoot, files: &[SysctlFile], page_bytes: Op
                 }
                 Line::MightSet if !file.is_read => {}
                 Line::Sets(Some(pages)) => {
-                    // Whatever earlier lines set.
+                    // Earlier lines have no effect.
                     next.unknown.truncate(first_unknown);
                     last = Some(request(pages));
                 }
