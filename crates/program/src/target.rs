@@ -31,7 +31,7 @@ pub(crate) struct Target {
     pub(crate) postmaster: Option<u32>,
     /// The user who owns the server. `None`: unknown.
     pub(crate) owner: Option<u32>,
-    /// Whether the search has seen that its shared memory is in use ([`Instance::is_in_use`]).
+    /// Whether the search has seen that its shared memory is in use (`Instance::is_in_use`).
     pub(crate) is_in_use: bool,
     /// True for root if neither a person nor the configuration of the host names the directory. Any
     /// user can have a process that looks like a server to the search.
