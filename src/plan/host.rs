@@ -1,6 +1,6 @@
 //! Planning for another host.
 
-use super::settings::{not_a_value, planned_twice};
+use super::member_errors::{not_a_value, planned_twice};
 use crate::{
     error::Error,
     postgres::{jsonb::Member, values::bytes},

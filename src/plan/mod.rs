@@ -11,6 +11,7 @@
 //! * [`settings`]: the settings that can be planned.
 //! * [`assignments`]: settings as text.
 //! * [`host`]: planning for another host.
+//! * [`member_errors`]: errors about members of an object with settings.
 //! * [`on_disk`]: the values in the files.
 //! * [`children`]: how children run.
 
@@ -18,6 +19,7 @@ pub(crate) mod assignments;
 pub(crate) mod changes;
 mod children;
 pub(crate) mod host;
+mod member_errors;
 pub(crate) mod next_start;
 mod on_disk;
 pub(crate) mod settings;

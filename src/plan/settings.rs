@@ -8,7 +8,10 @@ use std::{
 use host::next_start::SIZING;
 use pgrx::PgSqlErrorCode;
 
-use super::host::{Host, NAMES};
+use super::{
+    host::{Host, NAMES},
+    member_errors::{VALUES, not_a_value, planned_twice},
+};
 use crate::{
     error::Error,
     postgres::{
@@ -34,21 +37,7 @@ pub(super) fn default(name: &CStr) -> String {
     }
 }
 
-const VALUES: &str =
-    "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
 const KNOWN: &str = "These settings can be planned";
-
-pub(super) fn not_a_value(name: &str) -> Error {
-    Error::invalid(format!(
-        "setting \"{name}\" must be a string, a number or a boolean"
-    ))
-    .hint(VALUES)
-}
-
-pub(super) fn planned_twice(name: &str) -> Error {
-    Error::invalid(format!("setting \"{name}\" is given more than once"))
-        .hint("Names of settings are not case-sensitive.")
-}
 
 fn members(settings: Option<Jsonb>) -> Result<Vec<Member>, Error> {
     let is_null = || {

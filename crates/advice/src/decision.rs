@@ -4,10 +4,11 @@ use crate::{
     checks,
     model::{
         Blocked,
+        allowed_part::NodePart,
         demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
         machine::Machine,
         memory::{self, CommitLimit},
-        numa::{self, NodePart},
+        numa,
         start::{self, Fit, Reason, StartOutcome},
     },
     render,

@@ -24,6 +24,7 @@ use host::{
             segment::{self, Segment},
             smaps, stat,
             status::{self, Memory},
+            through,
         },
         root::Root,
         text::parse_number,
@@ -32,7 +33,7 @@ use host::{
     server::{
         configuration::{self, Values},
         connection::Connection,
-        facts::{Facts, Subject, through},
+        facts::{Facts, Subject},
         instances::{self, Instance},
         postmaster_arguments, postmaster_pid,
         setting::{Setting, SettingSource},

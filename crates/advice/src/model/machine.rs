@@ -19,7 +19,7 @@ use host::{
 };
 
 use crate::model::{
-    numa::{AllowedPart, allowed_parts},
+    allowed_part::{AllowedPart, allowed_parts},
     step::{Pending, ServiceChange},
     touched::Touched,
 };

@@ -3,6 +3,7 @@
 //! It uses only [`Facts`](host::server::facts::Facts). If an exact answer would need a simulation of
 //! the kernel, the answer is on the safe side or unknown.
 
+pub mod allowed_part;
 mod apply;
 pub mod demand;
 pub mod forecast;

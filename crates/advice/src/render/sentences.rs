@@ -5,8 +5,8 @@ use std::fmt;
 use crate::{
     decision::{Decision, Lacks, Lower},
     model::{
+        allowed_part::NodePart,
         memory::LEFT_PERCENT,
-        numa::NodePart,
         start::{Fit, LowLimit, Reason},
     },
 };

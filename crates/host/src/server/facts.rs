@@ -13,6 +13,7 @@ use crate::linux::{
     process::{
         Process, oom_score,
         segment::{self, Segment},
+        through,
     },
     root::Root,
     sysctl, transparent_hugepage,
@@ -248,14 +249,3 @@ fn find_segment(root: &Root, subject: &Subject) -> Result<Found, ReadError> {
 }
 
 type Found = (Result<Process, Absent>, Result<Segment, Absent>);
-
-/// Reads facts through an opened directory.
-pub fn through<T>(
-    process: Result<&Process, &Absent>,
-    read: impl FnOnce(&Process) -> Result<T, ReadError>,
-) -> Result<Result<T, Absent>, ReadError> {
-    match process {
-        Ok(process) => fact(read(process)),
-        Err(absent) => Ok(Err(absent.clone())),
-    }
-}

@@ -19,12 +19,12 @@ use crate::{
             segment::Segment,
             stat::Stat,
             status::{self, Memory},
+            through,
         },
         root::Root,
         sysctl::Vm,
         transparent_hugepage::Modes,
     },
-    server::facts::through,
     units::PageSize,
 };
 use serde::{Deserialize, Serialize};

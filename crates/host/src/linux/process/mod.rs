@@ -13,4 +13,17 @@ pub mod stat;
 pub mod status;
 pub mod uid_map;
 
+use crate::linux::error::{Absent, Fact, ReadError, fact};
+
 pub use opened::{FileId, Process, parse_arguments, parse_command_line};
+
+/// Reads facts through an opened directory.
+pub fn through<T>(
+    process: Result<&Process, &Absent>,
+    read: impl FnOnce(&Process) -> Result<T, ReadError>,
+) -> Result<Fact<T>, ReadError> {
+    match process {
+        Ok(process) => fact(read(process)),
+        Err(absent) => Ok(Err(absent.clone())),
+    }
+}
