@@ -11,7 +11,7 @@ use crate::{
 
 functions! {
     cost = 10000;
-    /// Each kernel source that this extension reads, and whether it can be read here.
+    /// The kernel sources of the figures, and whether they can be read here.
     view hugeinfo_sources;
     columns (
         /// Stable short name of the file, system call or directory.

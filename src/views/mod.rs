@@ -44,7 +44,7 @@ fn answer<T>(body: impl FnOnce() -> Result<T, Error>) -> Result<T, ErrorReport> 
     Ok(with_room(checked)?)
 }
 
-const COMMENTS: [&Comments; 20] = [
+const COMMENTS: &[&Comments] = &[
     &hugeinfo_backends::COMMENTS,
     &hugeinfo_checks::COMMENTS,
     &hugeinfo_fault_rates::COMMENTS,

@@ -104,7 +104,7 @@ const CAUSES: [Cause; 19] = [
         words: &["insufficient parameter settings"],
         code: "settings_too_low",
         text: "A setting is lower than on the primary.",
-        checks: &[CheckId::PendingSettings],
+        checks: &[],
     },
     Cause {
         words: &["pre-existing shared memory block", "is still in use"],

@@ -11,7 +11,6 @@ use host::{linux::pages::pages_required, server::state::Server};
 
 /// The columns of `hugeinfo_status`, without the remedy. `None`: unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "docs/reference.md explains the columns")]
 pub struct StatusRow {
     pub status: &'static str,
     pub code: &'static str,

@@ -3,7 +3,7 @@
 //!
 //!     tools/cargo bench --package hugeinfo-host
 
-#![allow(missing_docs, clippy::expect_used)]
+#![allow(clippy::expect_used)]
 
 use std::{fs, hint::black_box, time::Instant};
 

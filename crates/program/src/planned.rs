@@ -201,7 +201,8 @@ impl Planned {
         Ok(settings)
     }
 
-    /// The places in which settings are set, or can be. Files that others include are not read.
+    /// The places in which settings are set, or can be. Files that others include are not read: with
+    /// them, the file is unknown.
     fn sources(&self, command_line: &[u8]) -> BTreeMap<String, SettingSource> {
         let lines = |file: &Path| {
             let text = root().read_small(file).unwrap_or_default();
@@ -214,9 +215,13 @@ impl Planned {
         let auto = self.place.data.join("postgresql.auto.conf");
         let files = [auto, self.place.config_file.clone()];
         let files = files.map(|path| (lines(&path), path));
+        let has_includes = self.place.in_files.is_none();
         let source = |name: &str| {
             if postmaster_arguments::setting(command_line, name).is_some() {
                 return SettingSource::CommandLine;
+            }
+            if has_includes {
+                return SettingSource::File(None);
             }
             let set = files
                 .iter()

@@ -52,7 +52,7 @@ pub struct MisreadLimit {
 pub struct Facts {
     /// The state that steps can change, as it was read.
     pub state: State,
-    /// Whether all facts that checks need were read, not only those of [`Facts::read`].
+    /// Whether more facts were read than those of [`Facts::read`]. Others are absent.
     pub is_whole: bool,
     /// Limits in the server's environment with invalid values.
     pub misread_limits: Vec<MisreadLimit>,
