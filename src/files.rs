@@ -9,7 +9,7 @@ use crate::{
         next_start::{NextStart, next_start},
         settings::Planned,
     },
-    postgres::{catalogue::may_plan, server::subject},
+    postgres::{catalog::may_plan, server::subject},
 };
 
 /// The effect of the files on the next start.

@@ -28,7 +28,7 @@ use crate::{
         settings::Planned,
     },
     postgres::{
-        catalogue::may_plan, clock, muted_checks::muted_checks, processes::parent_pid,
+        catalog::may_plan, clock, muted_checks::muted_checks, processes::parent_pid,
         reload::something_may_wait, roles, server,
     },
 };
@@ -53,16 +53,16 @@ pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error>
 
 /// Reads the facts that `hugeinfo_status` needs. If the server is healthy by its own facts and no
 /// setting is pending a restart, these suffice, and other servers are ignored (see
-/// [`Glance::is_enough`]). Otherwise, reads all facts that could change the status, so that it is
+/// [`QuickFacts::is_enough`]). Otherwise, reads all facts that could change the status, so that it is
 /// that of `hugeinfo_checks`.
 pub(crate) fn for_status() -> Result<Machine, Error> {
-    let glance = Glance::read()?;
-    if glance.is_enough() {
-        return Ok(glance.machine);
+    let quick = QuickFacts::read()?;
+    if quick.is_enough() {
+        return Ok(quick.machine);
     }
     // Idle pages that are worth releasing might be meant for servers in other IPC namespaces.
-    let has_unused_pages = answer::has_unused_pages(&glance.machine);
-    let mut read = glance.with_environment(has_unused_pages, OfProcesses::Few)?;
+    let has_unused_pages = answer::has_unused_pages(&quick.machine);
+    let mut read = quick.with_environment(has_unused_pages, OfProcesses::Few)?;
     if answer::depends_on_boot(&read) {
         read = with_boot(read)?;
     }
@@ -75,31 +75,31 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
 /// Reads the facts that `hugeinfo_pools` needs: those for a remedy of `hugeinfo_status`, all servers
 /// of the host, and all processes of this server.
 pub(crate) fn for_pools() -> Result<Machine, Error> {
-    with_boot(Glance::read()?.with_pools()?)
+    with_boot(QuickFacts::read()?.with_pools()?)
 }
 
 /// Like [`for_pools`], with the next start for these settings. Both are read at the same time.
 pub(crate) fn planning(planned: &Planned) -> Result<(Machine, NextStart), Error> {
     let (next, mut read) = next_start_while(planned, || {
-        let glance = Glance {
+        let quick = QuickFacts {
             waiting: Files::NothingPending.into(),
             has_pending_restart: something_may_wait(),
             machine: machine(facts()?),
         };
-        glance.with_pools()
+        quick.with_pools()
     })?;
     Arc::make_mut(&mut read.facts).state.planned = Some(next.server.clone());
     Ok((with_boot(read)?, next))
 }
 
 /// The facts about the server itself, and the settings that are pending a restart.
-struct Glance {
+struct QuickFacts {
     machine: Machine,
     has_pending_restart: bool,
     waiting: Waiting,
 }
 
-impl Glance {
+impl QuickFacts {
     fn read() -> Result<Self, Error> {
         let machine = machine(facts()?);
         let has_pending_restart = something_may_wait();
@@ -151,7 +151,7 @@ impl Glance {
 
 /// A machine that needs a remedy. Reused only in the same statement and by the same role, because
 /// privileges determine some facts.
-struct Kept {
+struct LastMachine {
     since: Instant,
     statement: i64,
     role: u32,
@@ -160,18 +160,18 @@ struct Kept {
 
 thread_local! {
     // Without a destructor, like the cache in [`cached`].
-    static KEPT: ManuallyDrop<Cell<Option<Kept>>> = const { ManuallyDrop::new(Cell::new(None)) };
+    static LAST_MACHINE: ManuallyDrop<Cell<Option<LastMachine>>> = const { ManuallyDrop::new(Cell::new(None)) };
 }
 
 /// Stores the machine for [`for_remedy`] in the same statement. `None` clears it.
 pub(crate) fn keep_for_remedy(machine: Option<Machine>) {
-    let kept = machine.map(|machine| Kept {
+    let kept = machine.map(|machine| LastMachine {
         since: Instant::now(),
         statement: clock::statement_start(),
         role: roles::caller(),
         machine,
     });
-    KEPT.with(|slot| slot.set(kept));
+    LAST_MACHINE.with(|slot| slot.set(kept));
 }
 
 /// Returns the machine that `hugeinfo_status()` read in this statement, or reads it now, and adds
@@ -179,7 +179,7 @@ pub(crate) fn keep_for_remedy(machine: Option<Machine>) {
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
     // A statement can take hours, such as a procedure.
     const LONGEST: Duration = Duration::from_secs(1);
-    let kept = KEPT.with(|slot| slot.take()).filter(|kept| {
+    let kept = LAST_MACHINE.with(|slot| slot.take()).filter(|kept| {
         kept.statement == clock::statement_start()
             && kept.role == roles::caller()
             && kept.since.elapsed() < LONGEST

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    postgres::standing::{Standing, standing},
+    postgres::planned_value::{PlannedValue, planned_value},
 };
 
 /// Computes the changes from the files, the command line and the server as they are now. `next` has
@@ -30,25 +30,25 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
     } = next;
     let mut pending = Pending::Nothing;
     let mut missing = Vec::new();
-    for (name, value, standing) in standings(planned, &on_disk) {
-        let until = match standing {
-            Standing {
+    for (name, value, planned_value) in planned_values(planned, &on_disk) {
+        let until = match planned_value {
+            PlannedValue {
                 is_in_effect: true, ..
             } => Pending::Nothing,
-            Standing {
+            PlannedValue {
                 needs_start: true, ..
             }
             // A reload does not read the command line.
-            | Standing {
+            | PlannedValue {
                 source: SettingSource::CommandLine,
                 ..
             } => Pending::Restart,
             _ => Pending::Reload,
         };
-        if standing.is_set {
+        if planned_value.is_set {
             pending = pending.max(until);
         } else {
-            missing.push((name, value, standing.source, until));
+            missing.push((name, value, planned_value.source, until));
         }
     }
     // The next command line is unknown, so these changes come last.
@@ -90,13 +90,13 @@ fn after_some(
     }
 }
 
-fn standings<'a>(
+fn planned_values<'a>(
     planned: &'a settings::Planned,
     on_disk: &OnDisk,
-) -> Vec<(&'static CStr, &'a CStr, Standing)> {
+) -> Vec<(&'static CStr, &'a CStr, PlannedValue)> {
     let stands = |(name, value)| {
         let on_disk = on_disk.get(name).map(|text| text.as_c_str());
-        Some((name, value, standing(name, value, on_disk)?))
+        Some((name, value, planned_value(name, value, on_disk)?))
     };
     planned.pairs().filter_map(stands).collect()
 }

@@ -29,14 +29,14 @@ use crate::{
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Bytes that are kept from the end of each stream, more than PostgreSQL's program ever writes.
-const KEPT: usize = 16 << 10;
+const MOST_BYTES_KEPT: usize = 16 << 10;
 
 /// Polling interval if the kernel cannot signal the end of a child.
-const LOOK: Duration = Duration::from_millis(2);
+const POLLING_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The resources that a call has to release, however it ends, in this order.
 #[derive(Default)]
-struct Held {
+struct Resources {
     /// `None`: it has ended.
     children: Vec<Option<Child>>,
     scratch: Vec<Scratch>,
@@ -45,8 +45,8 @@ struct Held {
 thread_local! {
     // Has no destructor, because the C library would allocate memory for it at the first use, and
     // end the process if there is no memory.
-    static HELD: ManuallyDrop<RefCell<Held>> = const {
-        ManuallyDrop::new(RefCell::new(Held {
+    static RESOURCES: ManuallyDrop<RefCell<Resources>> = const {
+        ManuallyDrop::new(RefCell::new(Resources {
             children: Vec::new(),
             scratch: Vec::new(),
         }))
@@ -55,27 +55,27 @@ thread_local! {
 
 /// Ends the children and removes the scratch directory when it is dropped, and if this backend ends
 /// with an error that does not unwind.
-pub(super) struct Tidy(());
+pub(super) struct Cleanup(());
 
-impl Tidy {
+impl Cleanup {
     pub(super) fn at_end() -> Self {
-        exit::call_at_exit(tidy);
+        exit::call_at_exit(clean_up);
         Self(())
     }
 }
 
-impl Drop for Tidy {
+impl Drop for Cleanup {
     fn drop(&mut self) {
-        tidy();
+        clean_up();
     }
 }
 
-fn tidy() {
-    drop(HELD.with(|held| held.take()));
+fn clean_up() {
+    drop(RESOURCES.with(|resources| resources.take()));
 }
 
 /// Runs PostgreSQL's programs as children of this backend, each within [`TIME_LIMIT`]. The caller
-/// has to hold a [`Tidy`].
+/// has to hold a [`Cleanup`].
 pub(super) struct Children;
 
 impl Runner for Children {
@@ -108,7 +108,7 @@ impl Runner for Children {
     }
 
     fn keep(&self, scratch: Scratch) {
-        HELD.with(|held| held.borrow_mut().scratch.push(scratch));
+        RESOURCES.with(|resources| resources.borrow_mut().scratch.push(scratch));
     }
 
     fn check_for_interrupts(&self) {
@@ -118,7 +118,7 @@ impl Runner for Children {
 
 /// A running child.
 pub(super) struct Running {
-    /// Index of the child in [`Held`].
+    /// Index of the child in [`Resources`].
     index: usize,
     /// The program or file, for errors.
     path: PathBuf,
@@ -133,8 +133,8 @@ pub(super) struct Running {
 impl Running {
     /// After this call, no error leaves the child behind.
     pub(super) fn new(started: Started, path: &Path) -> Result<Self, Error> {
-        let index = HELD.with(|held| {
-            let children = &mut held.borrow_mut().children;
+        let index = RESOURCES.with(|resources| {
+            let children = &mut resources.borrow_mut().children;
             children.push(Some(started.child));
             children.len() - 1
         });
@@ -171,11 +171,11 @@ impl Running {
             }
             let longest = match self.tells_its_end {
                 true => left,
-                false => left.min(LOOK),
+                false => left.min(POLLING_INTERVAL),
             };
             wait_readable(self.watch.as_fd(), longest);
         };
-        HELD.with(|held| held.borrow_mut().children[self.index] = None);
+        RESOURCES.with(|resources| resources.borrow_mut().children[self.index] = None);
         Ok(Output {
             status,
             out: self.out.kept,
@@ -209,7 +209,7 @@ fn too_late() -> Error {
 }
 
 fn with_child<T>(index: usize, look: impl FnOnce(&Child) -> io::Result<T>) -> io::Result<T> {
-    HELD.with(|held| match held.borrow().children.get(index) {
+    RESOURCES.with(|resources| match resources.borrow().children.get(index) {
         Some(Some(child)) => look(child),
         _ => Err(io::ErrorKind::NotFound.into()),
     })
@@ -251,7 +251,7 @@ impl Pipe {
                     self.source = None;
                 }
                 Ok(count) => {
-                    let excess = (self.kept.len() + count).saturating_sub(KEPT);
+                    let excess = (self.kept.len() + count).saturating_sub(MOST_BYTES_KEPT);
                     self.kept.drain(..excess);
                     self.kept.extend_from_slice(&chunk[..count]);
                 }

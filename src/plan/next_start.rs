@@ -20,7 +20,7 @@ use host::{
 use pgrx::PgSqlErrorCode;
 
 use super::{
-    children::{Children, Tidy},
+    children::{Children, Cleanup},
     on_disk::{OnDisk, Reader},
     settings::{self, Planned},
 };
@@ -28,9 +28,9 @@ use crate::{
     error::Error,
     postgres::{
         places,
+        planned_value::waits,
         server::{server_with, subject},
         settings::{BLOCK_BYTES, LIBRARIES, is_from_command_line, setting, waits_for_restart},
-        standing::waits,
     },
 };
 
@@ -73,7 +73,7 @@ pub(crate) fn on_command_line(planned: &Planned, next: &NextStart) -> Option<Str
     if names.is_empty() || !next.keeps_command_line {
         return None;
     }
-    let _tidy = Tidy::at_end();
+    let _cleanup = Cleanup::at_end();
     let start = match server_of(planned, &next.on_disk, None) {
         Ok(start) if start == next.server => return None,
         Ok(start) => format!(
@@ -102,7 +102,7 @@ pub(crate) fn next_start_while<T>(
     planned: &Planned,
     meanwhile: impl FnOnce() -> Result<T, Error>,
 ) -> Result<(NextStart, T), Error> {
-    let _tidy = Tidy::at_end();
+    let _cleanup = Cleanup::at_end();
     let computed = compute(planned, meanwhile);
     let (_, next, result) = computed.map_err(|error| planned.named_in(error))?;
     Ok((next, result?))
@@ -118,7 +118,7 @@ pub(crate) fn largest_buffers(
     pages: Pages,
     page_size: impl FnOnce(Server) -> Result<PageSize, Error>,
 ) -> Result<(PageSize, Result<Fit, TooFewPages>), Error> {
-    let _tidy = Tidy::at_end();
+    let _cleanup = Cleanup::at_end();
     let find = || {
         let (computation, next, ()) = compute(planned, || ())?;
         let size = page_size(next.server.clone())?;
@@ -153,7 +153,7 @@ fn compute<T>(
 
 /// Like [`next_start`], if the files have just been read.
 pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Result<Server, Error> {
-    let _tidy = Tidy::at_end();
+    let _cleanup = Cleanup::at_end();
     let server = server_of(planned, on_disk, Some(command_line()?));
     server.map_err(|error| planned.named_in(error))
 }

@@ -20,7 +20,7 @@ use crate::{
     machine,
     postgres::{
         activity::{Activity, activity},
-        catalogue::may_plan,
+        catalog::may_plan,
         interrupts::check_for_interrupts,
         jsonb::Jsonb,
         roles::may_read_server_files,

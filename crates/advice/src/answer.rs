@@ -202,7 +202,7 @@ impl Answer {
 fn with_all_touched(machine: &Machine) -> Option<Machine> {
     (machine.backing() == Backing::SmallPages).then(|| {
         let mut all = machine.clone();
-        all.touched.least = all.touched.most;
+        all.faulted_in.least = all.faulted_in.most;
         all
     })
 }

@@ -143,14 +143,14 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         let result = match next {
             None => Ok(Outcome::new(RUNS, 0)),
             Some(next) => next.and_then(|next| {
-                let case = Case {
+                let run = ServerRun {
                     target: &target,
                     next: &next,
                     options,
                     deadline,
                     later: of_owner.map(|(_, bytes)| *bytes).sum(),
                 };
-                case.run(&mut promises)
+                run.run(&mut promises)
             }),
         };
         let done = match result {
@@ -226,7 +226,7 @@ fn needs_huge_pages(next: &Result<NextStart, Error>) -> bool {
 }
 
 /// One of the servers.
-struct Case<'a> {
+struct ServerRun<'a> {
     target: &'a Target,
     next: &'a NextStart,
     options: &'a Options,
@@ -257,7 +257,7 @@ impl Outcome {
     }
 }
 
-impl Case<'_> {
+impl ServerRun<'_> {
     fn run(&self, promises: &mut Promises) -> Result<Outcome, Error> {
         self.next.settings()?;
         // It might have started while this run waited for the lock.

@@ -54,7 +54,7 @@ use crate::{
 };
 
 /// A server that runs, with its processes.
-pub(crate) struct Seen {
+pub(crate) struct RunningServer {
     pub(crate) machine: Machine,
     pub(crate) members: Vec<Member>,
     pub(crate) subject: Subject,
@@ -64,14 +64,14 @@ pub(crate) struct Seen {
 }
 
 /// Reads a server that runs, and its processes, for a report.
-pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Error> {
+pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<RunningServer, Error> {
     let root = root();
     search::start();
     let running = Running::open(&root, pid)?;
     // A number, because the file could be a link to any other.
     let version = running.process.read_regular("cwd/PG_VERSION").ok();
     let version = version.and_then(|bytes| parse_number(bytes.trim_ascii()));
-    Ok(Seen {
+    Ok(RunningServer {
         machine: running.machine(&root, options)?,
         subject: Subject {
             postmaster: Some(pid),

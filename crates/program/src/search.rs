@@ -46,7 +46,7 @@ const MOST_BYTES: u64 = 16 << 20;
 enum Step {
     Progress(Box<Progress>),
     /// The directories of the server with this PID.
-    Places(u32, Vec<Vec<u8>>),
+    Directories(u32, Vec<Vec<u8>>),
     /// All servers were examined.
     End,
     /// The search failed with this error number.
@@ -154,7 +154,7 @@ fn collect(output: &[u8]) -> Result<Outcome, i32> {
     for step in lines.map_while(|line| serde_json::from_slice(line).ok()) {
         match step {
             Step::Progress(step) => progress.push(*step),
-            Step::Places(pid, found) => places.push((pid, found)),
+            Step::Directories(pid, found) => places.push((pid, found)),
             Step::End => is_whole = true,
             Step::Failed(found) => code = found,
         }
@@ -248,7 +248,7 @@ pub(crate) fn run() -> Result<Done, Error> {
             Progress::Detailed(server) => {
                 let places = places_of(&root, server).into_iter();
                 let bytes = places.map(|place| place.as_os_str().as_bytes().to_vec());
-                Some(Step::Places(server.pid, bytes.collect()))
+                Some(Step::Directories(server.pid, bytes.collect()))
             }
             _ => None,
         };
@@ -288,7 +288,7 @@ mod tests {
         let lines = [
             Step::Progress(Box::new(Progress::Found(server))),
             Step::Progress(Box::new(Progress::AllFound)),
-            Step::Places(7, vec![b"/srv/a\xff".to_vec()]),
+            Step::Directories(7, vec![b"/srv/a\xff".to_vec()]),
         ];
         let script = |lines: &[Step]| {
             let lines = lines.iter().map(|step| {

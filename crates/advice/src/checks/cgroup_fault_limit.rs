@@ -134,11 +134,11 @@ fn nearest(
             nearest.most
         )));
     }
-    let mut misread = machine.facts.misread_limits.iter();
-    match misread.find(|misread| misread.page_bytes == size.0) {
-        Some(misread) => Err(Unknown(format!(
+    let mut invalid = machine.facts.invalid_limits.iter();
+    match invalid.find(|invalid| invalid.page_bytes == size.0) {
+        Some(invalid) => Err(Unknown(format!(
             "the server's environment variable {} is not a number of bytes: \"{}\"",
-            misread.variable, misread.value
+            invalid.variable, invalid.value
         ))),
         None => Ok(None),
     }

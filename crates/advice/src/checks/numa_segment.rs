@@ -61,16 +61,16 @@ fn judge(machine: &Machine) -> Judgment {
         .zip(machine.state.page_bytes())
         .ok_or("numa_maps cannot be read for any process")?;
     let size = PageSize(page_bytes);
-    let touched: Pages = nodes.values().map(|pages| Pages(*pages)).sum();
+    let faulted_in: Pages = nodes.values().map(|pages| Pages(*pages)).sum();
     let evidence: Vec<_> = nodes
         .iter()
         .map(|(node, pages)| json!({ "node": node, "segment_pages": pages }))
         .collect();
     let evidence = json!({ "page_size_bytes": page_bytes, "nodes": evidence });
-    if touched * size < Bytes(SEGMENT_TOUCHED_BYTES) {
+    if faulted_in * size < Bytes(SEGMENT_TOUCHED_BYTES) {
         let text = format!(
             "Too little of the segment is in use to judge: {}.",
-            touched * size
+            faulted_in * size
         );
         return Ok(Finding::ok("little_in_use", text).with(evidence));
     }
@@ -81,8 +81,8 @@ fn judge(machine: &Machine) -> Judgment {
     let few: Vec<_> = largest
         .iter()
         .take_while(|(_, pages)| {
-            let is_enough =
-                so_far.saturating_mul(100) > touched.0.saturating_mul(SEGMENT_ON_ONE_NODE_PERCENT);
+            let is_enough = so_far.saturating_mul(100)
+                > faulted_in.0.saturating_mul(SEGMENT_ON_ONE_NODE_PERCENT);
             so_far = so_far.saturating_add(*pages);
             !is_enough
         })
@@ -94,7 +94,7 @@ fn judge(machine: &Machine) -> Judgment {
             "on_few_nodes",
             format!(
                 "More than {SEGMENT_ON_ONE_NODE_PERCENT}% of the {} of the segment that is in use is on NUMA {noun} {}, out of {usable} nodes.",
-                touched * size,
+                faulted_in * size,
                 few.join(", ")
             ),
         )

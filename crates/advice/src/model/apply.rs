@@ -8,6 +8,7 @@ use host::{
 
 use crate::model::{
     demand::{self, Hidden},
+    faulted_in::FaultedIn,
     limits,
     machine::{Machine, ServerState},
     memory::{self, CommitLimit},
@@ -15,7 +16,6 @@ use crate::model::{
     pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
     step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
-    touched::Touched,
 };
 
 /// Why a step is impossible or hazardous.
@@ -349,7 +349,7 @@ impl Machine {
         let was_on_huge_pages = self.is_on_huge_pages() == Some(true);
         let next = self.next_start();
         let committed = memory::segment_on_small_pages(self);
-        let touched = self.touched;
+        let faulted_in = self.faulted_in;
         let before = self.clone();
         match self.backing() {
             Backing::HugePages(size) => self.release_huge_pages(size),
@@ -358,7 +358,7 @@ impl Machine {
                     let less = |bytes: u64| (Bytes(bytes) - committed).0;
                     usage.committed = usage.committed.map(less);
                     usage.available =
-                        (usage.available).map(|bytes| (Bytes(bytes) + touched.least).0);
+                        (usage.available).map(|bytes| (Bytes(bytes) + faulted_in.least).0);
                 }
             }
         }
@@ -368,12 +368,12 @@ impl Machine {
             .flat_map(|state| &mut state.memory_limits);
         for limit in limits.flatten() {
             if !was_on_huge_pages || limit.counts_hugetlb {
-                limit.use_bytes = (Bytes(limit.use_bytes) - touched.least).0;
+                limit.use_bytes = (Bytes(limit.use_bytes) - faulted_in.least).0;
             }
         }
-        self.touched = Touched {
+        self.faulted_in = FaultedIn {
             least: Bytes(0),
-            most: touched.most - touched.least,
+            most: faulted_in.most - faulted_in.least,
         };
         self.state.planned = Some(next);
         self.state.segment = Ok(Segment {
@@ -441,7 +441,7 @@ impl Machine {
         self.pending = Pending::Nothing;
         self.server_state = ServerState::Running;
         self.gives_up_huge_pages = false;
-        self.touched.least = Bytes(0);
+        self.faulted_in.least = Bytes(0);
         self.update_processes();
         Ok(())
     }

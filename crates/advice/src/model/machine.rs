@@ -20,8 +20,8 @@ use host::{
 
 use crate::model::{
     allowed_part::{AllowedPart, allowed_parts},
+    faulted_in::FaultedIn,
     step::{Pending, ServiceChange},
-    touched::Touched,
 };
 
 /// Whether the server runs.
@@ -49,7 +49,7 @@ pub struct Machine {
     /// bound.
     pub allowed_parts: Vec<AllowedPart>,
     /// Bytes of the segment that have been faulted in.
-    pub touched: Touched,
+    pub faulted_in: FaultedIn,
     /// Whether `/proc/meminfo` shows the memory of the host.
     pub shows_host_memory: bool,
     /// Whether memory has been compacted.
@@ -77,7 +77,7 @@ impl Machine {
         }
         let mut machine = Self {
             allowed_parts: allowed_parts(&facts),
-            touched: Touched::of(&state),
+            faulted_in: FaultedIn::of(&state),
             facts: Arc::new(facts),
             state,
             server_state: ServerState::Running,

@@ -8,7 +8,7 @@ use host::{
 };
 
 use crate::{
-    model::{machine::Machine, touched::Touched},
+    model::{faulted_in::FaultedIn, machine::Machine},
     thresholds::COMMITTED_PERCENT,
 };
 
@@ -24,7 +24,7 @@ const SPARE_PERCENT: u64 = 2;
 pub fn untouched(machine: &Machine) -> Bytes {
     let own = match (machine.segment(), machine.backing()) {
         (Some(segment), Backing::SmallPages | Backing::Unknown) => {
-            Bytes(segment.bytes) - machine.touched.least
+            Bytes(segment.bytes) - machine.faulted_in.least
         }
         _ => Bytes(0),
     };
@@ -34,7 +34,7 @@ pub fn untouched(machine: &Machine) -> Bytes {
 /// Bytes of small pages that are released when the server stops.
 fn touched_on_small_pages(machine: &Machine) -> Bytes {
     match machine.backing() {
-        Backing::SmallPages => machine.touched.least,
+        Backing::SmallPages => machine.faulted_in.least,
         Backing::HugePages(_) | Backing::Unknown => Bytes(0),
     }
 }
@@ -156,11 +156,11 @@ pub fn missing_at_boot(
     let mut missing = host_ram(machine)?.percent(SPARE_PERCENT);
     // Huge pages take the place of small ones.
     let mut moved = Bytes(0);
-    let touched = touched_on_small_pages(machine);
+    let faulted_in = touched_on_small_pages(machine);
     if moves(None) {
-        moved = touched;
+        moved = faulted_in;
     } else {
-        missing = missing + (segment_on_small_pages(machine) - touched);
+        missing = missing + (segment_on_small_pages(machine) - faulted_in);
     }
     for (other, segment) in others_on_small_pages(machine) {
         let rss = Bytes(other.rss_shmem_bytes.unwrap_or(0));
@@ -318,8 +318,8 @@ pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> 
             continue;
         }
         let counted_now = match machine.backing() {
-            Backing::HugePages(_) if !limit.counts_hugetlb => Touched::default(),
-            _ => machine.touched,
+            Backing::HugePages(_) if !limit.counts_hugetlb => FaultedIn::default(),
+            _ => machine.faulted_in,
         };
         let kept = Bytes(limit.kept_bytes());
         let (least, most) = (

@@ -6,6 +6,7 @@
 pub mod allowed_part;
 mod apply;
 pub mod demand;
+pub mod faulted_in;
 pub mod forecast;
 pub mod limits;
 pub mod machine;
@@ -17,6 +18,5 @@ pub mod page_tables;
 pub mod pool_change;
 pub mod start;
 pub mod step;
-pub mod touched;
 
 pub use apply::{Blocked, ready_pages};

@@ -127,7 +127,7 @@ impl Spec {
         wanted: u64,
         room: &mut [u64],
     ) -> Option<Counted> {
-        let touched = (held * self.server.touched_percent).div_ceil(100);
+        let faulted_in = (held * self.server.touched_percent).div_ceil(100);
         let mut in_use = self.ram() / 100 * spec.others_percent / size;
         let mut reserved = spec.reserved;
         let mut asking = 0;
@@ -156,13 +156,13 @@ impl Spec {
         let pool = Pool {
             page_bytes: size,
             total,
-            free: total - touched - in_use,
-            reserved: held - touched + reserved,
+            free: total - faulted_in - in_use,
+            reserved: held - faulted_in + reserved,
             surplus: total - persistent,
             overcommit: spec.overcommit.of(wanted),
             demote_bytes: (spec.is_demotable && total > 0 && size == GB).then_some(2 * MB),
         };
-        let parts = self.spread(spec, &pool, touched, in_use, room)?;
+        let parts = self.spread(spec, &pool, faulted_in, in_use, room)?;
         Some(Counted { pool, parts })
     }
 
@@ -531,9 +531,9 @@ impl Spec {
                 true => segment.bytes / size,
                 false => 0,
             };
-            let touched = (held * self.server.touched_percent).div_ceil(100);
+            let faulted_in = (held * self.server.touched_percent).div_ceil(100);
             others = (others + spec.others).min(pool.committed() - held);
-            let faulted_in = touched + others.min(pool.total - pool.free - touched);
+            let faulted_in = faulted_in + others.min(pool.total - pool.free - faulted_in);
             let wanted = next.pages(size);
             let limit = |amount: super::machines::Amount, used: u64| {
                 amount.of(wanted).max(used).saturating_mul(size)
@@ -675,7 +675,7 @@ impl Spec {
                 .other_bytes(other)
                 .next_multiple_of(page.unwrap_or(base));
             let is_readable = other.pages != OtherPages::Unreadable;
-            let touched = match page {
+            let faulted_in = match page {
                 Some(_) => 0,
                 None => self.other_bytes(other) / 100 * other.touched_percent,
             };
@@ -700,7 +700,7 @@ impl Spec {
                             .map(|size| self.huge_page_size(size).unwrap_or(0)),
                     ),
                 },
-                rss_shmem_bytes: (other.has_rss && is_readable).then_some(touched),
+                rss_shmem_bytes: (other.has_rss && is_readable).then_some(faulted_in),
                 ..Instance::default()
             }
         };

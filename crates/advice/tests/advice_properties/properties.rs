@@ -1306,7 +1306,7 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
             .size_to_map(&machine.next_start_on_huge_pages())
             .is_some()
     {
-        moved = moved + machine.touched.least;
+        moved = moved + machine.faulted_in.least;
         moved_segments = memory::segment_on_small_pages(machine);
     }
     for other in memory::other_servers(machine) {

@@ -243,7 +243,7 @@ impl Scene {
     }
 
     /// Sets the part of a segment on small pages that a process has faulted in.
-    pub fn touched(&mut self, bytes: u64) {
+    pub fn faulted_in(&mut self, bytes: u64) {
         for process in &mut self.state.processes {
             process.rss_shmem = Some(bytes);
         }

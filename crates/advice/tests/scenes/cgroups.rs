@@ -444,7 +444,7 @@ fn memory_limits() {
         m.fall_back(4096);
         m.needs(8 * GB);
         m.asked(4096);
-        m.touched(touched);
+        m.faulted_in(touched);
     }
     test(vec![
         when("a memory limit holds the segment", |m| {
@@ -514,7 +514,7 @@ fn memory_limits() {
                 m.on_small_pages(20 * GB, 0);
                 m.file("etc/sysctl.d/hugepages.conf", None);
                 m.off();
-                m.touched(20 * GB);
+                m.faulted_in(20 * GB);
                 m.memory_limit(8 * GB, 20 * GB + 480 * MB, 0);
             },
         )

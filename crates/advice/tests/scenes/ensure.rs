@@ -24,7 +24,7 @@ fn stopped(ram: u64, available: u64, segment: u64, huge_pages: HugePages) -> Mac
     scene.fall_back(0);
     scene.needs(segment);
     scene.state.server.huge_pages = huge_pages;
-    scene.touched(0);
+    scene.faulted_in(0);
     scene.available = Some(available);
     let machine = scene.machine();
     machine.apply(&Step::Stop).expect("a server that runs")

@@ -26,7 +26,7 @@ fn other_programs_keep_their_memory_at_boot() {
         when("half of a large segment is in use", |m| {
             m.on_small_pages(40 * GB, 0);
             m.file(CONF, None);
-            m.touched(20 * GB);
+            m.faulted_in(20 * GB);
             m.available = Some(4 * GB);
         })
         .see("reboot", expect![[r#"
@@ -38,7 +38,7 @@ fn other_programs_keep_their_memory_at_boot() {
         when("memory of another server stays in use at boot", |m| {
             m.on_small_pages(30 * GB, 0);
             m.file(CONF, None);
-            m.touched(GB);
+            m.faulted_in(GB);
             m.available = Some(20 * GB);
             m.other(20 * GB, 4096, TRY).rss_shmem_bytes = Some(20 * GB);
         })
@@ -108,7 +108,7 @@ fn limits_hold_at_boot() {
         when("a memory limit that counts huge pages", |m| {
             m.fall_back(0);
             m.file(CONF, None);
-            m.touched(100 * MB);
+            m.faulted_in(100 * MB);
             let limit = m.memory_limit(1000 * MB, 200 * MB, 0);
             limit.counts_hugetlb = true;
             limit.swap_room_bytes = Some(4 * GB);

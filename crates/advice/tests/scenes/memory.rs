@@ -17,7 +17,7 @@ fn untouched_segments() {
     test(vec![
         when("two servers have faulted in little of 25 GB each", |m| {
             m.on_small_pages(25 * GB, 0);
-            m.touched(2 * GB);
+            m.faulted_in(2 * GB);
             m.other(25 * GB, 4096, TRY).rss_shmem_bytes = Some(2 * GB);
             m.available = Some(58 * GB);
         })
@@ -51,7 +51,7 @@ fn untouched_segments() {
         when("the server has faulted in little of 20 of 32 GB", |m| {
             m.ram(32 * GB);
             m.on_small_pages(20 * GB, 0);
-            m.touched(GB / 2);
+            m.faulted_in(GB / 2);
             m.available = Some(29 * GB);
         })
         .see("huge_pages", expect![[r#"
@@ -76,7 +76,7 @@ fn untouched_segments() {
             |m| {
                 m.on_small_pages(30 * GB, 20_480);
                 m.asked(0);
-                m.touched(4 * GB);
+                m.faulted_in(4 * GB);
                 m.available = Some(18 * GB);
             },
         )
@@ -149,7 +149,7 @@ fn untouched_segments() {
             "available memory lacks more than the segment releases",
             |m| {
                 m.on_small_pages(8 * GB, 0);
-                m.touched(3 * GB);
+                m.faulted_in(3 * GB);
                 m.available = Some(2 * GB);
             },
         )
@@ -160,7 +160,7 @@ fn untouched_segments() {
             "available memory is small, and nothing is faulted in",
             |m| {
                 m.on_small_pages(8 * GB, 0);
-                m.touched(0);
+                m.faulted_in(0);
                 m.available = Some(2 * GB);
             },
         )
@@ -175,7 +175,7 @@ fn a_tenth_of_ram() {
     test(vec![
         when("a segment of 59 GB would be on huge pages of 64 GB", |m| {
             m.on_small_pages(59 * GB, 0);
-            m.touched(GB);
+            m.faulted_in(GB);
             m.available = Some(62 * GB);
         })
         .see("status", expect![[r#"
@@ -227,7 +227,7 @@ fn a_tenth_of_ram() {
             m.on_small_pages(4 * GB, 0);
             m.state.server.huge_page_size_bytes = Some(GB);
             m.available = Some(6 * GB);
-            m.touched(0);
+            m.faulted_in(0);
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.
@@ -248,7 +248,7 @@ fn a_tenth_of_ram() {
             m.on_small_pages(4 * GB, 0);
             m.state.server.huge_page_size_bytes = Some(GB);
             m.available = Some(GB);
-            m.touched(GB);
+            m.faulted_in(GB);
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.
@@ -420,7 +420,7 @@ fn restart_that_would_fall_back() {
             # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM outside of the pool is smaller than the segment", |m| {
             m.on_small_pages(8 * GB, 0);
-            m.touched(GB);
+            m.faulted_in(GB);
             m.available = Some(60 * GB);
             m.waits(|next| next.shared_memory_bytes = 36 * GB);
         })
@@ -445,7 +445,7 @@ fn restart_that_would_fall_back() {
         when("the pool has the pages, and grows for another server", |m| {
             m.ram(128 * GB);
             m.on_small_pages(50 * GB, 25_600);
-            m.touched(GB);
+            m.faulted_in(GB);
             m.available = Some(70 * GB);
             m.other(8 * GB, 4096, TRY);
         })
@@ -565,7 +565,7 @@ fn a_shortage_can_depend_on_all_processes() {
     let depends = |touched, available| {
         let mut scene = Scene::healthy();
         scene.on_small_pages(25 * GB, 0);
-        scene.touched(touched);
+        scene.faulted_in(touched);
         scene.available = Some(available);
         let machine = scene.machine();
         Answer::of(&machine).depends_on_all_processes(&machine)

@@ -162,7 +162,7 @@ fn reboot() {
             m.on_small_pages(40 * GB, 0);
             m.file(CONF, None);
             m.available = Some(5 * GB);
-            m.touched(GB);
+            m.faulted_in(GB);
         })
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 20480 are needed.

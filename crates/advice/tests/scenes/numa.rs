@@ -399,7 +399,7 @@ fn bound_servers() {
             # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"#]]),
         when("the own node has no memory for another server that asks", |m| {
             m.on_small_pages(12 * GB, 0);
-            m.touched(GB);
+            m.faulted_in(GB);
             m.available = Some(60 * GB);
             m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
             m.bound(&[1]);

@@ -60,14 +60,14 @@ fn page_tables() {
             m.on_small_pages(9444 * MB, 0);
             m.page_tables(256 << 10, 1900 << 10);
             m.state.processes.truncate(57);
-            m.touched(800 * MB);
+            m.faulted_in(800 * MB);
             m.state.processes[0].rss_shmem = Some(10 * MB);
         })
         .see("page_tables", expect![["ok small_page_tables: Page tables of 57 processes take 104 MB; on 2 MB pages they would take about 17 MB."]]),
         when("the server has just started", |m| {
             published(m);
             m.page_tables(MB / 2, MB);
-            m.touched(100 * MB);
+            m.faulted_in(100 * MB);
         })
         .see("page_tables", expect![["ok small_page_tables: Page tables of 81 processes take 81 MB; on 2 MB pages they would take about 65 MB."]]),
         when("page tables are large compared with the segment", |m| {
@@ -103,7 +103,7 @@ fn page_tables() {
             |m| {
                 m.ram(16 * GB);
                 m.on_small_pages(144 * MB, 0);
-                m.touched(MB);
+                m.faulted_in(MB);
                 m.page_tables(12 * MB, 12 * MB);
             },
         )

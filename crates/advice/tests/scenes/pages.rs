@@ -419,7 +419,7 @@ fn growth() {
             m.state.server.huge_page_size_bytes = Some(GB);
             m.on_small_pages(5 * GB, 0);
             m.available = Some(3 * GB);
-            m.touched(100 * MB);
+            m.faulted_in(100 * MB);
         })
         .see("how_to_set_1024", expect![["# free 2276 MB of memory, or lower shared_buffers to 1791MB: too little memory is available for the pool"]]),
         when("the server does not request huge pages", |m| {

@@ -39,7 +39,7 @@ pub struct Subject {
 
 /// An environment variable for a limit on huge pages whose value is not a number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MisreadLimit {
+pub struct InvalidLimit {
     /// The page size of the limit.
     pub page_bytes: u64,
     pub variable: String,
@@ -55,7 +55,7 @@ pub struct Facts {
     /// Whether more facts were read than those of [`Facts::read`]. Others are absent.
     pub is_whole: bool,
     /// Limits in the server's environment with invalid values.
-    pub misread_limits: Vec<MisreadLimit>,
+    pub invalid_limits: Vec<InvalidLimit>,
     /// The NUMA nodes that the server is allowed to use.
     pub allowed_nodes: AllowedNodes,
     /// Release and machine (`uname -rm`). Empty: not read.
@@ -107,7 +107,7 @@ impl Facts {
         Self {
             state,
             is_whole: false,
-            misread_limits: Vec::new(),
+            invalid_limits: Vec::new(),
             allowed_nodes: AllowedNodes::All,
             kernel: String::new(),
             vmstat: Err(Absent::not_looked_at()),

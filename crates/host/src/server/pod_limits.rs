@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-use crate::server::facts::{Facts, MisreadLimit};
+use crate::server::facts::{Facts, InvalidLimit};
 
 /// Maximum number of characters shown, longer than any valid number of bytes.
 const LONGEST_SHOWN: usize = 40;
@@ -37,7 +37,7 @@ impl Facts {
             // divisor has changed the unit.
             let is_whole = |bytes: &u64| bytes.is_multiple_of(page_bytes);
             let Some(bytes) = bytes(&value).filter(is_whole) else {
-                self.misread_limits.push(MisreadLimit {
+                self.invalid_limits.push(InvalidLimit {
                     page_bytes,
                     variable,
                     value: escape::shortened(&escape::name(&value), LONGEST_SHOWN),

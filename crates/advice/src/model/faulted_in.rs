@@ -5,12 +5,12 @@ use host::units::{Bytes, PageSize, Pages};
 
 /// Bytes of the segment that have been faulted in, as bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Touched {
+pub struct FaultedIn {
     pub least: Bytes,
     pub most: Bytes,
 }
 
-impl Touched {
+impl FaultedIn {
     /// Bounds for the present segment. Each process reports only the pages that it has faulted in
     /// itself.
     pub(crate) fn of(state: &State) -> Self {

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The relation of a planned value to the running server and to its files.
-pub(crate) struct Standing {
+pub(crate) struct PlannedValue {
     /// True if the server runs with this value.
     pub(crate) is_in_effect: bool,
     /// True if the next start gets it from the files or the command line.
@@ -23,12 +23,16 @@ pub(crate) struct Standing {
 }
 
 /// Compares a checked value, if the files have `on_disk`. `None`: there is no such setting.
-pub(crate) fn standing(name: &CStr, planned: &CStr, on_disk: Option<&CStr>) -> Option<Standing> {
+pub(crate) fn planned_value(
+    name: &CStr,
+    planned: &CStr,
+    on_disk: Option<&CStr>,
+) -> Option<PlannedValue> {
     let running = CString::new(setting(name)).ok()?;
     with_setting(name, |record| {
         let is_in_effect = runs_with(record, &running, planned);
         let source = setting_source::source(record, roles::may_read_all_settings());
-        Standing {
+        PlannedValue {
             is_in_effect,
             is_set: match on_disk {
                 _ if source == SettingSource::CommandLine => is_in_effect,
