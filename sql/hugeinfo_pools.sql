@@ -48,9 +48,9 @@ SELECT bool_and(cgroup_limit_bytes IS NULL OR cgroup_used_bytes <= cgroup_limit_
 FROM hugeinfo_pools;
 
 -- how_to_set has the number of pages and, for sizes other than the default, the file and the kernel
--- parameters, or that a person has to set them, as when the command line has arguments of init
+-- parameters
 SELECT bool_and(how_to_set LIKE '%' || recommended_nr_hugepages || '%') IS NOT FALSE AS pages,
        bool_and(is_default = (how_to_set LIKE '%vm.nr\_hugepages%')) IS NOT FALSE AS by_sysctl,
-       bool_and(is_default <> (how_to_set ~ 'hugepagesz=|at boot by hand')) IS NOT FALSE AS by_command_line
+       bool_and(is_default <> (how_to_set LIKE '%hugepagesz=%')) IS NOT FALSE AS by_command_line
 FROM hugeinfo_pools
 WHERE how_to_set !~ '^# ';

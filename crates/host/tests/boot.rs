@@ -120,7 +120,8 @@ fn advice(next: &NextBoot, page_bytes: u64) -> Advice {
         return Advice::None;
     };
     let set = after.pages(page_bytes).expect("a request");
-    assert_eq!((set.pages, &set.place.text), (537, &words.new));
+    let new = words.new.trim_end_matches(" --");
+    assert_eq!((set.pages, set.place.text.as_str()), (537, new));
     match words.instead_of {
         Some(old) => Advice::Replace(leak(old), leak(words.new)),
         None => Advice::Add(leak(words.new)),
@@ -190,7 +191,12 @@ fn words_of_the_command_line() {
         // The kernel would ignore a size that is named again.
         ("hugepagesz=1G", Some(0), Some(0), &No),
         // Words after `--` are arguments of the first process.
-        ("quiet -- single", Some(0), Some(0), &No),
+        (
+            "quiet -- single",
+            Some(0),
+            Some(0),
+            &Replace("--", "hugepagesz=1G hugepages=537 --"),
+        ),
         ("hugepages=1 init=--x --\n", Some(1), Some(0), &No),
         ("hugepages=1 init=--x", Some(1), Some(0), &Add(BOTH)),
         // Kernel versions differ, or the notation is unusual.

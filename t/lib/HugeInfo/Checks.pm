@@ -23,9 +23,7 @@ sub _compare_verdict
 {
 	my ($status, $checks, $name) = @_;
 	my %by_name = map { $_->{name} => $_ } @$checks;
-	# Large page tables are the price of a server that is turned off.
-	my $is_off = ($by_name{restart}{evidence}{huge_pages} // '') eq 'off';
-	my %counts = map { $_ => 1 } qw(cgroup_fault_limit huge_pages restart pool_size), $is_off ? 'page_tables' : ();
+	my %counts = map { $_ => 1 } qw(cgroup_fault_limit huge_pages restart pool_size);
 	my @counted = grep { $counts{ $_->{name} } || $_->{status} eq 'critical' } @$checks;
 	my ($worst) = sort { $WEIGHT{ $b->{status} } <=> $WEIGHT{ $a->{status} } } @counted;
 	my $remedy = $worst->{remedy};

@@ -150,16 +150,25 @@ impl NextBoot {
             return (before != pages).then_some((words, after));
         }
         let line = self.inputs.command_line.as_deref()?;
-        // Words at the end would be arguments of the first process.
-        if line.split_ascii_whitespace().any(|word| word == "--") {
-            return None;
-        }
         let new = format!("hugepagesz={} hugepages={pages}", as_word(page_bytes));
-        let after = self.with(|inputs| inputs.command_line = Some(format!("{line} {new}")));
-        let words = Words {
-            new,
-            instead_of: None,
+        // Words after `--` are arguments of the first process.
+        let (changed, words) = match line.split_once(" -- ") {
+            Some((before, arguments)) => (
+                format!("{before} {new} -- {arguments}"),
+                Words {
+                    new: format!("{new} --"),
+                    instead_of: Some("--".to_owned()),
+                },
+            ),
+            None => (
+                format!("{line} {new}"),
+                Words {
+                    new,
+                    instead_of: None,
+                },
+            ),
         };
+        let after = self.with(|inputs| inputs.command_line = Some(changed));
         (after.pages(page_bytes)?.pages == pages).then_some((words, after))
     }
 }
