@@ -24,7 +24,10 @@ pub fn supply_on_allowed(machine: &Machine, size: PageSize) -> Option<(Pages, Pa
 pub fn lacking_on_allowed(machine: &Machine, size: PageSize, required: Pages) -> Option<Pages> {
     let reserved = Pages(machine.pool(size)?.reserved);
     let (_, most) = supply_on_allowed(machine, size)?;
-    let for_start = required + reserved - most;
+    let for_start = match required {
+        Pages(0) => Pages(0),
+        _ => required + reserved - most,
+    };
     let for_mapped = match most_for_mapped(machine, size) {
         Some(most) => machine.pages_held(size)? - most,
         None => Pages(0),

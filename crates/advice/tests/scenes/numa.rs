@@ -408,5 +408,25 @@ fn bound_servers() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.
             # allocate 6144 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 6144 there; node 1 has 0 of 0 pages free"#]]),
+        when("others have reserved pages of a size that the server does not ask for", |m| {
+            m.on_small_pages(8 * GB, 4096);
+            m.pool(0).reserved = 4096;
+            m.pool(1).total = 8;
+            m.pool(1).free = 8;
+            m.nodes(&[(0, 32 * GB), (4096, 32 * GB)]);
+            let nodes = m.facts.nodes.as_mut().expect("nodes");
+            for (node, total) in nodes.iter_mut().zip([8, 0]) {
+                let mut part = node.pools[0];
+                part.page_bytes = GB;
+                part.counters.as_mut().expect("counters").total = total;
+                node.pools.push(part);
+            }
+            m.bound(&[0]);
+            m.file("proc/cmdline", "hugepagesz=1G hugepages=8");
+            m.state.server.huge_page_size_bytes = Some(GB);
+        })
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
