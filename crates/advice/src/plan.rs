@@ -69,8 +69,10 @@ impl Plan {
             // Pages for other servers must not keep this one from pages that exist.
             let own = Desired::of(&desired::without_requests(machine), pending).and_then(towards);
             let mut own = own.unwrap_or_default();
-            let sets_pool = |step: &Step| matches!(step, Step::SetPool { .. });
-            if own.steps.is_empty() || own.steps.iter().any(sets_pool) {
+            // For a bound server, no step adds pages to a pool: it makes surplus pages persistent.
+            let adds_pages =
+                |step: &Step| matches!(step, Step::SetPool { .. }) && !machine.is_bound_to_nodes();
+            if own.steps.is_empty() || own.steps.iter().any(adds_pages) {
                 return Err(decision);
             }
             own.remaining.insert(0, decision);

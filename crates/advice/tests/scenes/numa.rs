@@ -408,6 +408,22 @@ fn bound_servers() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.
             # allocate 6144 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 6144 there; node 1 has 0 of 0 pages free"#]]),
+        when("a pool was lowered, and another server asks for pages", |m| {
+            m.on_huge_pages(8 * GB, 8 * GB);
+            m.lowered(4000);
+            m.asked(4000);
+            m.nodes(&[(4096, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[0]);
+            m.other(8 * GB, 4096, TRY);
+        })
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 4096 huge pages of 2 MB; 4000 are available.
+            sysctl -w vm.nr_hugepages=4096
+            # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use
+            # on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 0 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"#]])
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 4000 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # as restart"#]]),
         when("others have reserved pages of a size that the server does not ask for", |m| {
             m.on_small_pages(8 * GB, 4096);
             m.pool(0).reserved = 4096;
