@@ -90,15 +90,19 @@ impl Plan {
     /// Steps that are safe whatever is decided: they keep the running server from a crash, release
     /// idle pages, let the server start on small pages, or set the pool of the next boot.
     fn safe_part(machine: &Machine, findings: &Findings, decision: Decision) -> Self {
-        let boot = match desired::wanted_settings(machine) {
-            Ok(next) => Boot::of(machine, &next, None),
+        let wanted = desired::wanted_settings(machine);
+        let boot = match &wanted {
+            Ok(next) => Boot::of(machine, next, None),
             Err(_) => Boot::default(),
         };
+        // Pages that the wanted settings need are not idle.
+        let with_wanted = wanted.map(|next| machine.with_next_start(next));
+        let with_wanted = with_wanted.as_ref().unwrap_or(machine);
         let mut steps = Vec::new();
         let mut at = machine.clone();
         for part in [
             against_crash(machine, findings),
-            without_idle_pages(machine, findings),
+            without_idle_pages(with_wanted, findings),
             fall_back(machine),
             boot.lines,
         ] {

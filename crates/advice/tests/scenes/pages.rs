@@ -226,6 +226,19 @@ fn on_small_pages() {
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
             # restart PostgreSQL (ends all sessions)"#]]),
+        when("shared_memory_type = sysv, and memory is too small for the rest of the pool", |m| {
+            m.on_small_pages(10 * GB, 4000);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.touched(GB);
+            m.available = Some(GB);
+            m.state.server.shared_memory_type = SharedMemoryType::Sysv;
+        })
+        .see("huge_pages", expect![[r#"
+            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            # free 1503 MB of memory, or lower shared_buffers to 8223MB: too little memory is available for the pool"#]])
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 4000 huge pages of 2 MB (8000 MB) are idle; none is needed.
+            # as huge_pages"#]]),
         when("huge_pages = off", |m| {
             m.fall_back(537);
             m.off();
