@@ -470,9 +470,15 @@ impl PoolTarget {
     /// The target of a pool if the server starts with these settings. `None`: unknown.
     pub fn of(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let pool = machine.pool(size)?;
+        let after = Demands::of(machine, size, next, When::AfterRestart)?;
+        // Pages that a restart leaves to other servers are not idle before it.
+        let now = match after.asked_by_others() {
+            Pages(0) => Demands::without_asking(machine, size, next, When::Now)?,
+            _ => Demands::with_asking(machine, size, next, When::Now)?,
+        };
         let mut target = Self {
-            now: Demands::of(machine, size, next, When::Now)?,
-            after: Demands::of(machine, size, next, When::AfterRestart)?,
+            now,
+            after,
             persistent: Pages(pool.persistent()),
             at_boot: at_boot(machine, size),
             idle_for: None,

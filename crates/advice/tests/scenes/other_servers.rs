@@ -100,6 +100,17 @@ fn other_servers() {
             m.pool(1).free = 8;
         })
         .see("pool_size", expect![["unknown unknown: 8 huge pages of 1 GB (8 GB) are idle; none is needed. They could be meant for the server on port 5433."]]),
+        when("a pending restart leaves idle pages to one that requests them", |m| {
+            m.on_huge_pages(8 * GB, 8 * GB);
+            m.more(2048);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.available = Some(2 * GB);
+            m.waits(|next| next.shared_memory_bytes = 4 * GB);
+            m.other(8 * GB, 4096, TRY);
+        })
+        .see("status", expect![["ok on_huge_pages: On 4096 huge pages of 2 MB. A restart would get them again. Settings are pending a restart."]])
+        .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
+        .see("runbook", expect![["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 6144' >> /etc/sysctl.d/60-hugepages.conf)"]]),
         when("pages are idle, and memory is too small for one that requests them", |m| {
             m.more(4096);
             m.other(70 * GB, 4096, TRY);
