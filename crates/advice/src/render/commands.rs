@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{super::desired, sentences::numbers};
 use crate::model::{
     demand::{Demands, When},
-    machine::Machine,
+    machine::{Machine, ServerState},
     numa, start,
     step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
 };
@@ -399,6 +399,15 @@ pub(crate) fn before_start(
         Step::Restart if insists => Some(format!("{enough}, do not restart: huge_pages = on")),
         Step::Restart => start::misfit_if_pool_is_short(at, size, pages - had)
             .map(|_| format!("{enough}, do not restart: the segment does not fit on small pages")),
+        // A server that ran on small pages is no worse off on them.
+        Step::Start
+            if machine.server_state != ServerState::Running
+                && start::misfit_if_set_back(at, size, had).is_some() =>
+        {
+            Some(format!(
+                "{enough}, set it back to {had}, and do not start: the segment does not fit on small pages"
+            ))
+        }
         Step::Start if insists => {
             let place = match desired::place(machine, "huge_pages", None) {
                 SettingPlace::AlterSystem => "in postgresql.auto.conf".to_owned(),

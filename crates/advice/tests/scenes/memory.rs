@@ -491,6 +491,26 @@ fn settings_of_a_stopped_server() {
     }
 }
 
+/// A stopped server whose cgroup is too small for its segment on small pages.
+#[test]
+fn start_that_needs_all_pages() {
+    for huge_pages in [HugePages::Try, HugePages::On] {
+        let mut scene = Scene::healthy();
+        scene.on_small_pages(8 * GB, 0);
+        scene.touched(0);
+        scene.memory_limit(6 * GB, 100 * MB, 50 * MB);
+        scene.state.server.huge_pages = huge_pages;
+        let stopped = scene
+            .machine()
+            .apply(&Step::Stop)
+            .expect("a server that runs");
+        let remedy = Answer::of(&stopped).remedy();
+        let remedy = render::remedy(&stopped, &remedy).expect("a remedy");
+        let line = "if the pool has fewer than 4096 pages of 2 MB, set it back to 0, and do not start: the segment does not fit on small pages\n# start PostgreSQL";
+        assert!(remedy.contains(line), "{remedy}");
+    }
+}
+
 #[test]
 fn in_a_container() {
     test(vec![
