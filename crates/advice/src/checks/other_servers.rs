@@ -8,6 +8,7 @@ use super::{Check, Cure};
 use crate::{
     check::{Finding, Judgment, Unknown, whole},
     decision::{self, Decision},
+    desired,
     model::{
         demand::{self, Demands, Hidden, When, Who},
         machine::Machine,
@@ -164,6 +165,9 @@ fn is_short(machine: &Machine, demands: &Demands) -> bool {
 
 /// The decision that remains once this server has its pages.
 fn decision(machine: &Machine) -> Option<Decision> {
+    // The pages of this server are those after its plan.
+    let wanted = desired::wanted_settings(machine).ok()?;
+    let machine = &machine.with_next_start(wanted);
     let demands = demands_of_all(machine)?;
     let size = demands.size;
     let pages = demands.total();

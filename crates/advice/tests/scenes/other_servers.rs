@@ -111,6 +111,22 @@ fn other_servers() {
         .see("status", expect![["ok on_huge_pages: On 4096 huge pages of 2 MB. A restart would get them again. Settings are pending a restart."]])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
         .see("runbook", expect![["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 6144' >> /etc/sysctl.d/60-hugepages.conf)"]]),
+        when("memory is too small for one, and this server leaves shared_memory_type = sysv", |m| {
+            m.on_small_pages(4 * GB, 8000);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.touched(GB);
+            m.available = Some(GB);
+            m.state.server.shared_memory_type = SharedMemoryType::Sysv;
+            m.other(40 * GB, 4096, TRY);
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 8000 huge pages of 2 MB; needed: 20480 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # stop the other servers that are on small pages, allocate 22528 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]])
+        .see("runbook", expect![[r#"
+            ALTER SYSTEM SET shared_memory_type = 'mmap';
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 22528' >> /etc/sysctl.d/60-hugepages.conf)
+            # restart PostgreSQL (ends all sessions)
+            # stop the other servers that are on small pages, allocate 22528 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]]),
         when("pages are idle, and memory is too small for one that requests them", |m| {
             m.more(4096);
             m.other(70 * GB, 4096, TRY);
