@@ -497,7 +497,7 @@ fn start_that_needs_all_pages() {
     for huge_pages in [HugePages::Try, HugePages::On] {
         let mut scene = Scene::healthy();
         scene.on_small_pages(8 * GB, 0);
-        scene.touched(0);
+        scene.faulted_in(0);
         scene.memory_limit(6 * GB, 100 * MB, 50 * MB);
         scene.state.server.huge_pages = huge_pages;
         let stopped = scene

@@ -114,7 +114,7 @@ fn other_servers() {
         when("memory is too small for one, and this server leaves shared_memory_type = sysv", |m| {
             m.on_small_pages(4 * GB, 8000);
             m.file("etc/sysctl.d/hugepages.conf", None);
-            m.touched(GB);
+            m.faulted_in(GB);
             m.available = Some(GB);
             m.state.server.shared_memory_type = SharedMemoryType::Sysv;
             m.other(40 * GB, 4096, TRY);

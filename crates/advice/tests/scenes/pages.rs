@@ -229,7 +229,7 @@ fn on_small_pages() {
         when("shared_memory_type = sysv, and memory is too small for the rest of the pool", |m| {
             m.on_small_pages(10 * GB, 4000);
             m.file("etc/sysctl.d/hugepages.conf", None);
-            m.touched(GB);
+            m.faulted_in(GB);
             m.available = Some(GB);
             m.state.server.shared_memory_type = SharedMemoryType::Sysv;
         })
