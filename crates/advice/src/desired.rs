@@ -63,7 +63,9 @@ impl Desired {
         let next = wanted_settings(machine)?;
         let settings = settings_towards(machine, &next);
         let is_on_small_pages = machine.backing() == Backing::SmallPages;
+        // If huge_pages is muted, somebody wants the server to stay on small pages.
         let moves = is_on_small_pages
+            && !CheckId::HugePages.is_muted(machine)
             && next.asks_for_huge_pages()
             && machine.segment().is_some()
             && (machine.default_size().is_some() || machine.state.meminfo.is_err());

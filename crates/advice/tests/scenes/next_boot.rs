@@ -311,10 +311,10 @@ fn this_boot() {
         })
         .see("reboot", expect![[r#"
             warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, but the pool has 5119. Unless the line is newer than this boot, the next boot might also fall short; 5120 are needed.
-            # as memory_left"#]])
+            # free 330 MB of memory, lower shared_buffers to 9397MB, or set the pool at boot: too little memory is available for the pool"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 5120 huge pages of 2 MB; 5119 are available.
-            # as memory_left"#]]),
+            # as reboot"#]]),
         when(
             "a sysctl file requests more than this boot allocated",
             |m| {

@@ -203,16 +203,14 @@ fn muted() {
         })
         .see("status", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
-            sysctl -w vm.nr_hugepages=537
-            # restart PostgreSQL (ends all sessions)"#]])
+            sysctl -w vm.nr_hugepages=537"#]])
         // A row that is not muted refers to no muted row.
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
-            sysctl -w vm.nr_hugepages=537
-            # restart PostgreSQL (ends all sessions)"#]])
+            sysctl -w vm.nr_hugepages=537"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
-            # as restart"#]]),
+            # apply the other remedies first: no separate remedy is known"#]]),
         when("other checks are muted", |m| {
             m.fall_back(0);
             m.muted = "swap, major_faults";
