@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, Status},
+    check::{CheckId, Finding, Judgment, Status},
     decision::{self, Decision},
     model::{
         machine::Machine,
@@ -83,8 +83,15 @@ fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
     }
 }
 
-/// The decision about pages that the nodes of the running server lack, whatever its next start needs.
+/// The decision while the check is muted, or about pages that the nodes of the running server lack,
+/// whatever its next start needs.
 fn decision(machine: &Machine) -> Option<Decision> {
+    if CheckId::HugePages.is_muted(machine) && machine.backing() == Backing::SmallPages {
+        return Some(Decision::Text(
+            "remove huge_pages from pg_hugeinfo.muted_checks: while it is muted, no remedy moves the server to huge pages"
+                .to_owned(),
+        ));
+    }
     let Backing::HugePages(size) = machine.backing() else {
         return None;
     };

@@ -314,7 +314,7 @@ fn this_boot() {
             # free 330 MB of memory, lower shared_buffers to 9397MB, or set the pool at boot: too little memory is available for the pool"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 5120 huge pages of 2 MB; 5119 are available.
-            # as reboot"#]]),
+            # remove huge_pages from pg_hugeinfo.muted_checks: while it is muted, no remedy moves the server to huge pages"#]]),
         when(
             "a sysctl file requests more than this boot allocated",
             |m| {

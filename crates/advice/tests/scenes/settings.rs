@@ -210,7 +210,7 @@ fn muted() {
             sysctl -w vm.nr_hugepages=537"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
-            # apply the other remedies first: no separate remedy is known"#]]),
+            # remove huge_pages from pg_hugeinfo.muted_checks: while it is muted, no remedy moves the server to huge pages"#]]),
         when("other checks are muted", |m| {
             m.fall_back(0);
             m.muted = "swap, major_faults";
