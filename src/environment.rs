@@ -62,7 +62,7 @@ pub(crate) fn read(
         && facts.state.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
     // Meanwhile, this backend reads the processes of this server.
-    let search = OtherServers::start(&root, Scope::Host)?;
+    let search = OtherServers::start(&root, postmaster.as_ref(), Scope::Host)?;
     let mut faulted_in = Vec::new();
     let processes = process_figures(&mut |member, memory, buffer| {
         faulted_in.try_push((memory.shared_faulted_in(), member.process.pid()))?;
@@ -133,7 +133,7 @@ pub(crate) fn for_status(
     })?;
     let search = match scope {
         None => None,
-        Some(scope) => Some(OtherServers::start(&root, scope)?),
+        Some(scope) => Some(OtherServers::start(&root, postmaster.as_ref(), scope)?),
     };
     let processes = match (of_processes, memory_limits.as_deref()) {
         (OfProcesses::All, _) => process_figures(&mut |_, _, _| Ok(()))?,
@@ -178,9 +178,10 @@ pub(crate) fn for_status(
 pub(crate) fn for_remedy(facts: Facts) -> Result<Facts, Error> {
     let root = cached::root();
     let postmaster = postmaster(&root)?;
+    let next_boot = next_boot(&root, &facts)?;
     let processes = match &postmaster {
         Ok(_) if facts.state.processes.is_empty() => oldest_processes(&root)?,
-        _ => facts.state.processes.clone(),
+        _ => facts.state.processes,
     };
     let connection = match &postmaster {
         Ok(postmaster) => Connection::read(&root, postmaster, &mut Vec::new())?,
@@ -188,7 +189,7 @@ pub(crate) fn for_remedy(facts: Facts) -> Result<Facts, Error> {
     };
     let state = State {
         processes,
-        next_boot: next_boot(&root, &facts)?,
+        next_boot,
         ..facts.state
     };
     Ok(Facts {
@@ -213,8 +214,12 @@ struct OtherServers {
 }
 
 impl OtherServers {
-    fn start(root: &Root, scope: Scope) -> Result<Self, Error> {
-        let own = postmaster(root)?.ok().map(|process| process.pid());
+    fn start(
+        root: &Root,
+        postmaster: Result<&Process, &Absent>,
+        scope: Scope,
+    ) -> Result<Self, Error> {
+        let own = postmaster.ok().map(Process::pid);
         Ok(Self {
             own,
             search: Search::start(root, own, scope)?,

@@ -160,7 +160,8 @@ struct LastMachine {
 
 thread_local! {
     // Without a destructor, like the cache in [`cached`].
-    static LAST_MACHINE: ManuallyDrop<Cell<Option<LastMachine>>> = const { ManuallyDrop::new(Cell::new(None)) };
+    static LAST_MACHINE: ManuallyDrop<Cell<Option<LastMachine>>> =
+        const { ManuallyDrop::new(Cell::new(None)) };
 }
 
 /// Stores the machine for [`for_remedy`] in the same statement. `None` clears it.

@@ -193,14 +193,16 @@ impl Answer {
     pub fn depends_on_all_processes(&self, machine: &Machine) -> bool {
         self.verdict.status.needs_attention()
             && (checks::page_tables_could_be_large(machine)
-                || with_all_touched(machine).is_some_and(|all| Self::of(&all) != *self))
+                || with_all_faulted_in(machine).is_some_and(|all| Self::of(&all) != *self))
     }
 }
 
 /// The machine if other processes have faulted in all of a segment on small pages. `None`: the
-/// segment is on other pages.
-fn with_all_touched(machine: &Machine) -> Option<Machine> {
-    (machine.backing() == Backing::SmallPages).then(|| {
+/// segment is on other pages, or all of it is known to be faulted in.
+fn with_all_faulted_in(machine: &Machine) -> Option<Machine> {
+    let faulted_in = machine.faulted_in;
+    let could_be_more = faulted_in.least < faulted_in.most;
+    (could_be_more && machine.backing() == Backing::SmallPages).then(|| {
         let mut all = machine.clone();
         all.faulted_in.least = all.faulted_in.most;
         all
@@ -209,7 +211,7 @@ fn with_all_touched(machine: &Machine) -> Option<Machine> {
 
 /// Whether reading all processes of the server could change the verdict.
 pub fn depends_on_all_processes(machine: &Machine) -> bool {
-    with_all_touched(machine).is_some_and(|all| verdict(&all) != verdict(machine))
+    with_all_faulted_in(machine).is_some_and(|all| verdict(&all) != verdict(machine))
 }
 
 /// Whether the verdict, or the recommended number of pages, depends on the boot configuration,

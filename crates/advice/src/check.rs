@@ -157,7 +157,7 @@ impl CheckResult {
     }
 }
 
-/// The environment of a machine. Errors: it was not read.
+/// The facts about a machine. Errors: not all were read.
 pub(crate) fn whole(machine: &Machine) -> Result<&Facts, Unknown> {
     machine.whole().ok_or("it was not read".into())
 }

@@ -9,7 +9,7 @@ use host::{
 /// A server and its machine, read once.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The server, its machine and its environment.
+    /// The server and its machine.
     pub machine: Machine,
     /// Identity of the server.
     pub about: About,

@@ -403,7 +403,7 @@ pub enum Hidden {
 }
 
 /// Whether idle pages could be meant for servers that are not visible. `None`: all are visible, or
-/// the environment was not read.
+/// not all facts were read.
 pub fn hidden_servers(machine: &Machine) -> Option<Hidden> {
     let facts = machine.whole()?;
     let Ok(servers) = &facts.other_servers else {
