@@ -26,7 +26,7 @@ fn meminfo_is_the_same() {
     let theirs = Meminfo::from_read(&bytes[..]).expect("meminfo");
     assert_eq!(ours.total_bytes, Some(theirs.mem_total));
     assert_eq!(ours.default_huge_page_bytes, theirs.hugepagesize);
-    let usage = meminfo::Usage::of(&meminfo::parse_lines(&bytes));
+    let usage = meminfo::Usage::parse(&bytes);
     assert_eq!(usage.available, theirs.mem_available);
     assert_eq!(usage.committed, Some(theirs.committed_as));
 }

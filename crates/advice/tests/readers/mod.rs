@@ -187,7 +187,7 @@ fn meminfo(bytes: &[u8]) {
         assert!(line.huge_pages <= line.bytes);
         assert!(line.bytes.is_none_or(|bytes| i64::try_from(bytes).is_ok()));
     }
-    let _ = meminfo::Usage::of(&lines);
+    let _ = meminfo::Usage::parse(bytes);
 }
 
 /// `/proc/self/mountinfo`.

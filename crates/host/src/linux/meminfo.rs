@@ -31,7 +31,7 @@ pub fn read(root: &Root) -> Result<(Fact<Meminfo>, Fact<Usage>), ReadError> {
         line,
         problem: "a number of kB was expected",
     });
-    Ok((fact(meminfo)?, Ok(Usage::of(&parse_lines(&bytes)))))
+    Ok((fact(meminfo)?, Ok(Usage::parse(&bytes))))
 }
 
 /// Lines with other names are ignored.
@@ -104,12 +104,14 @@ macro_rules! usage {
         }
 
         impl Usage {
-            /// Picks the values from all lines of the file.
-            pub fn of(lines: &[Line]) -> Self {
+            /// Parses the values without a copy of the names. A value that cannot be parsed is absent.
+            pub fn parse(bytes: &[u8]) -> Self {
                 let mut usage = Self::default();
-                for line in lines {
-                    match line.name.as_str() {
-                        $($name => usage.$field = line.bytes,)*
+                for (_, line) in lines(bytes) {
+                    let (name, value) = split_once(line, b':').unwrap_or((line, b""));
+                    let kilobytes = || parse_kilobytes(value.trim_ascii());
+                    match str::from_utf8(name.trim_ascii()) {
+                        $(Ok($name) => usage.$field = kilobytes(),)*
                         _ => {}
                     }
                 }
@@ -224,7 +226,7 @@ mod tests {
             line("Hugepagesize", Some(2 << 20), Some(1)),
         ];
         assert_eq!(lines, expected);
-        let usage = Usage::of(&lines);
+        let usage = Usage::parse(text);
         assert_eq!((usage.total, usage.swap_total), (Some(8 << 10), Some(0)));
         assert_eq!(usage.swap_free, None);
         let meminfo = Meminfo {
@@ -252,14 +254,14 @@ mod tests {
 
     #[test]
     fn usage_is_picked_from_lines() {
-        let usage = Usage::of(&parse_lines(TEXT));
+        let usage = Usage::parse(TEXT);
         let expected = Usage {
             total: Some(24_684_092 << 10),
             ..Usage::default()
         };
         assert_eq!(usage, expected);
         let text = b"CommitLimit: 8 kB\nCommitted_AS: 4 kB\nSwapTotal: 0 kB\nHugetlb: 2 kB\n";
-        let usage = Usage::of(&parse_lines(text));
+        let usage = Usage::parse(text);
         assert_eq!(usage.commit_limit, Some(8192));
         assert_eq!(usage.committed, Some(4096));
         assert_eq!(usage.swap_total, Some(0));
