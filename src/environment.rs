@@ -24,7 +24,7 @@ use host::{
         connection::Connection,
         facts::Facts,
         instances::Instance,
-        state::{Backing, ProcessFigures, State},
+        state::{Backing, NextSettings, ProcessFigures, State},
         visibility::{self, Visibility},
     },
 };
@@ -32,12 +32,11 @@ use host::{
 use crate::{
     cached,
     error::Error,
-    files::Waiting,
     others::{Scope, Search},
     postgres::{
         self,
         interrupts::check_for_interrupts,
-        reload, server, setting_source,
+        server, setting_source,
         settings::{self, max_connections},
     },
     processes::{self, Member},
@@ -47,10 +46,10 @@ use crate::{
 /// without reading them again.
 pub(crate) type Watcher<'w> = dyn FnMut(&Member, &Memory, &mut Vec<u8>) -> Result<(), Error> + 'w;
 
-/// Adds everything that checks need. `waiting` has the effect of the configuration files.
+/// Adds everything that checks need. `next_settings` reads the configuration files.
 pub(crate) fn read(
     facts: Facts,
-    waiting: impl FnOnce(&Facts) -> Waiting,
+    next_settings: impl FnOnce(&Facts) -> NextSettings,
     watcher: &mut Watcher<'_>,
 ) -> Result<Facts, Error> {
     let root = cached::root();
@@ -69,11 +68,12 @@ pub(crate) fn read(
         watcher(member, memory, buffer)
     })?;
     let (other_servers, visibility) = search.finish(&root)?;
-    let waiting = waiting(&facts);
     let state = State {
-        files: waiting.files,
-        has_pending_restart: reload::something_may_wait(),
-        pending_settings: waiting.settings,
+        next: NextSettings {
+            settings: setting_source::in_effect(),
+            ..next_settings(&facts)
+        },
+        other_servers,
         next_boot: next_boot(&root, &facts)?,
         processes,
         segment_nodes: if has_several_nodes {
@@ -94,11 +94,9 @@ pub(crate) fn read(
         nodes,
         is_segment_aligned: is_segment_aligned(&root)?,
         is_container: cached::is_container(&root)?,
-        other_servers,
         visibility,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
-        settings: setting_source::in_effect(),
         allows_alter_system: settings::allows_alter_system(),
         ..facts
     })
@@ -123,8 +121,7 @@ pub(crate) fn for_status(
     scope: Option<Scope>,
     of_processes: OfProcesses,
     is_idle: bool,
-    waiting: Waiting,
-    has_pending_restart: bool,
+    next: NextSettings,
 ) -> Result<Facts, Error> {
     let root = cached::root();
     let postmaster = postmaster(&root)?;
@@ -150,9 +147,8 @@ pub(crate) fn for_status(
         visibility => visibility,
     };
     let state = State {
-        files: waiting.files,
-        has_pending_restart,
-        pending_settings: waiting.settings,
+        next,
+        other_servers,
         processes,
         memory_limits,
         vm: sysctl::read_overcommit(&root)?,
@@ -164,7 +160,6 @@ pub(crate) fn for_status(
         nodes: fact(node::read_memory_of_all(&root, check_for_interrupts))?,
         is_container: cached::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
-        other_servers,
         visibility,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
@@ -190,13 +185,16 @@ pub(crate) fn for_remedy(facts: Facts) -> Result<Facts, Error> {
     let state = State {
         processes,
         next_boot,
+        next: NextSettings {
+            settings: setting_source::in_effect(),
+            ..facts.state.next
+        },
         ..facts.state
     };
     Ok(Facts {
         state,
         connection,
         free_blocks: fact(buddyinfo::read(&root))?,
-        settings: setting_source::in_effect(),
         ..facts
     })
 }

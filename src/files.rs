@@ -1,6 +1,9 @@
 //! The effect of the configuration files on disk on the next start.
 
-use host::server::{facts::Facts, state::Files};
+use host::server::{
+    facts::Facts,
+    state::{Files, NextSettings},
+};
 use pgrx::pg_sys::panic::ErrorReport;
 
 use crate::{
@@ -9,24 +12,8 @@ use crate::{
         next_start::{NextStart, next_start},
         settings::Planned,
     },
-    postgres::{catalog::may_plan, server::subject},
+    postgres::{catalog::may_plan, reload::something_may_wait, server::subject},
 };
-
-/// The effect of the files on the next start.
-pub(crate) struct Waiting {
-    pub(crate) files: Files,
-    /// Names of settings that are pending a restart.
-    pub(crate) settings: Vec<String>,
-}
-
-impl From<Files> for Waiting {
-    fn from(files: Files) -> Self {
-        Self {
-            files,
-            settings: Vec::new(),
-        }
-    }
-}
 
 /// Computes the settings of the next start from the files on disk.
 ///
@@ -45,36 +32,42 @@ pub(crate) fn readable_by_caller(error: Error) -> Error {
     }
 }
 
-/// Computes the effect of the files on the next start, in a child process.
-pub(crate) fn waiting(facts: &Facts) -> Waiting {
-    if subject().postmaster.is_none() {
-        return Files::Unknown("there is no postmaster".to_owned()).into();
-    }
-    match planned() {
-        Ok(next) => {
-            let settings = next.pending_settings();
-            let files = of_start(facts, next);
-            Waiting { files, settings }
+/// Computes the settings of the next start from the files on disk, in a child process.
+pub(crate) fn next_settings(facts: &Facts) -> NextSettings {
+    let files = match subject().postmaster.map(|_| planned()) {
+        None => unknown("there is no postmaster".to_owned()),
+        Some(Ok(next)) => {
+            let pending = next.pending_settings();
+            let is_changed = !facts.state.is_as_now(&next.server);
+            return NextSettings {
+                server: is_changed.then_some(next.server),
+                pending,
+                ..NextSettings::default()
+            };
         }
-        Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {
-            Files::Refused(refusal.into_sentence()).into()
+        Some(Err(Error::Refused { refusal, .. })) if refusal.is_of_configuration => {
+            Files::Refused(refusal.into_sentence())
         }
-        Err(Error::Refused { refusal, .. }) => Files::Unknown(refusal.into_sentence()).into(),
-        Err(Error::RefusedForOthers {
+        Some(Err(Error::Refused { refusal, .. })) => unknown(refusal.into_sentence()),
+        Some(Err(Error::RefusedForOthers {
             is_of_configuration: true,
-        }) => {
+        })) => {
             let where_to_look =
                 "a superuser can see the reason in hugeinfo_checks or pg_file_settings";
-            Files::Refused(where_to_look.to_owned()).into()
+            Files::Refused(where_to_look.to_owned())
         }
-        Err(error) => Files::Unknown(sentence(error)).into(),
+        Some(Err(error)) => unknown(sentence(error)),
+    };
+    NextSettings {
+        files,
+        ..NextSettings::default()
     }
 }
 
-fn of_start(facts: &Facts, next: NextStart) -> Files {
-    match facts.state.is_as_now(&next.server) {
-        true => Files::NothingPending,
-        false => Files::Planned(next.server),
+fn unknown(why: String) -> Files {
+    Files::Unknown {
+        why,
+        is_pending: something_may_wait(),
     }
 }
 

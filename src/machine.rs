@@ -14,14 +14,14 @@ use host::{
         root::Root,
         sysvipc,
     },
-    server::{facts::Facts, state::Files},
+    server::{facts::Facts, state::NextSettings},
 };
 
 use crate::{
     cached,
     environment::{self, OfProcesses, Watcher},
     error::Error,
-    files::{self, Waiting},
+    files,
     others::Scope,
     plan::{
         next_start::{NextStart, next_start_while},
@@ -47,8 +47,8 @@ pub(crate) fn whole() -> Result<Machine, Error> {
 
 /// Like [`whole`], and passes the facts about each process to the watcher.
 pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error> {
-    let waiting = |facts: &Facts| waiting(facts, something_may_wait() || may_plan());
-    Ok(machine(environment::read(facts()?, waiting, watcher)?))
+    let next = |facts: &Facts| next_settings(facts, something_may_wait() || may_plan());
+    Ok(machine(environment::read(facts()?, next, watcher)?))
 }
 
 /// Reads the facts that `hugeinfo_status` needs. If the server is healthy by its own facts and no
@@ -82,13 +82,13 @@ pub(crate) fn for_pools() -> Result<Machine, Error> {
 pub(crate) fn planning(planned: &Planned) -> Result<(Machine, NextStart), Error> {
     let (next, mut read) = next_start_while(planned, || {
         let quick = QuickFacts {
-            waiting: Files::NothingPending.into(),
+            next: NextSettings::default(),
             has_pending_restart: something_may_wait(),
             machine: machine(facts()?),
         };
         quick.with_pools()
     })?;
-    Arc::make_mut(&mut read.facts).state.planned = Some(next.server.clone());
+    Arc::make_mut(&mut read.facts).state.next.server = Some(next.server.clone());
     Ok((with_boot(read)?, next))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn planning(planned: &Planned) -> Result<(Machine, NextStart), Error>
 struct QuickFacts {
     machine: Machine,
     has_pending_restart: bool,
-    waiting: Waiting,
+    next: NextSettings,
 }
 
 impl QuickFacts {
@@ -104,7 +104,7 @@ impl QuickFacts {
         let machine = machine(facts()?);
         let has_pending_restart = something_may_wait();
         Ok(Self {
-            waiting: waiting(&machine.facts, has_pending_restart),
+            next: next_settings(&machine.facts, has_pending_restart),
             has_pending_restart,
             machine,
         })
@@ -116,7 +116,7 @@ impl QuickFacts {
     fn is_enough(&self) -> bool {
         answer::is_healthy_by_facts(&self.machine)
             && !self.has_pending_restart
-            && self.waiting.files == Files::NothingPending
+            && self.next == NextSettings::default()
     }
 
     /// Adds the environment. `searches_host`: also searches for servers in other IPC namespaces.
@@ -137,8 +137,7 @@ impl QuickFacts {
             scope,
             of_processes,
             is_idle,
-            self.waiting,
-            self.has_pending_restart,
+            self.next,
         )?;
         Ok(machine(facts))
     }
@@ -229,10 +228,10 @@ fn is_alone() -> Result<bool, Error> {
 
 /// A plan costs a child process. For roles that cannot plan, it runs only if settings might be
 /// pending a restart.
-fn waiting(facts: &Facts, is_worth_a_plan: bool) -> Waiting {
+fn next_settings(facts: &Facts, is_worth_a_plan: bool) -> NextSettings {
     if is_worth_a_plan {
-        files::waiting(facts)
+        files::next_settings(facts)
     } else {
-        Files::NothingPending.into()
+        NextSettings::default()
     }
 }

@@ -61,7 +61,7 @@ fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
         let machine = match host {
             None => {
                 let mut facts = machine::facts()?;
-                facts.state.planned = Some(next);
+                facts.state.next.server = Some(next);
                 Machine::new(facts)
             }
             Some(host) => on_another_host(next, &host)?,

@@ -99,8 +99,7 @@ fn hide_directories(machine: &mut Machine) {
     if may_read_server_files() {
         return;
     }
-    let facts = Arc::make_mut(&mut machine.facts);
-    for server in facts.other_servers.iter_mut().flatten() {
+    for server in machine.state.other_servers.iter_mut().flatten() {
         server.data_directory = None;
     }
 }

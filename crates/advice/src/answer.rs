@@ -309,13 +309,13 @@ fn pending(machine: &Machine) -> Option<&'static str> {
         return None;
     }
     let state = machine.whole_state()?;
-    match state.files {
-        Files::Planned(_) => Some("Settings are pending a restart."),
-        Files::Unknown(_) if state.has_pending_restart => {
-            Some("Settings are pending a restart, and the pages that they need are unknown.")
-        }
+    match state.next.files {
+        Files::Valid => machine.pending().map(|_| "Settings are pending a restart."),
+        Files::Unknown {
+            is_pending: true, ..
+        } => Some("Settings are pending a restart, and the pages that they need are unknown."),
         Files::NotNamed(_) => Some("The settings of the next start are unknown."),
-        Files::NothingPending | Files::Refused(_) | Files::Unknown(_) => None,
+        Files::Refused(_) | Files::Unknown { .. } => None,
     }
 }
 

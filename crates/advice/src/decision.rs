@@ -15,6 +15,7 @@ use crate::{
 };
 use host::{
     linux::boot::Words,
+    server::state::Files,
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 
@@ -201,8 +202,10 @@ impl Lower {
             .as_ref()
             .map_or(stated, |segment| stated.min(segment.bytes));
         let is_present = machine.state.needed_bytes() == present;
+        let next = &machine.state.next;
+        let has_pending = next.files != Files::Valid || !next.pending.is_empty();
         match running {
-            Some(running) if is_present && !machine.has_pending_settings() => {
+            Some(running) if is_present && !has_pending => {
                 (running > by).then(|| Self::To(running - by))
             }
             _ => Some(Self::By(by)),

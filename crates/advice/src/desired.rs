@@ -1,8 +1,6 @@
 //! The state that the machine should be in, computed once. Every number shown to users comes from
 //! here or from the demands behind it.
 
-use std::sync::Arc;
-
 use super::{
     check::CheckId,
     checks,
@@ -169,8 +167,7 @@ impl Desired {
 /// pages stay.
 pub(crate) fn without_requests(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
-    let servers = &mut Arc::make_mut(&mut machine.facts).other_servers;
-    for server in servers.iter_mut().flatten() {
+    for server in machine.state.other_servers.iter_mut().flatten() {
         if server.huge_pages.value() != Some(HugePages::Off) {
             server.huge_pages = RequestedPages::Unknown(None);
         }
@@ -333,7 +330,7 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.state.pools.is_err() || machine.default_size().is_none();
     let is_turned_off_by_plan =
-        machine.gives_up_huge_pages && machine.state.server.asks_for_huge_pages();
+        machine.state.next.gives_up_huge_pages && machine.state.server.asks_for_huge_pages();
     let stays_off = machine.is_turned_off()
         && (is_turned_off_by_plan || !checks::page_tables_need_huge_pages(machine));
     let is_sysv = machine.state.server.shared_memory_type == SharedMemoryType::Sysv
@@ -396,7 +393,7 @@ pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
         ..next.clone()
     };
     let fits = || decision::next_start_fits(&machine.with_next_start(with_try.clone()));
-    if machine.state.files.stop_a_start() || next.huge_pages != HugePages::On || !fits() {
+    if machine.state.next.files.stop_a_start() || next.huge_pages != HugePages::On || !fits() {
         return None;
     }
     Some(Step::ChangeSetting(SettingChange {
@@ -411,7 +408,7 @@ pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
 /// The place where a setting can be changed so that the next start uses it.
 pub(crate) fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
     let facts = machine.whole();
-    let known = facts.and_then(|facts| facts.settings.get(name));
+    let known = machine.state.next.settings.get(name);
     let source = source.or(known.map(|setting| &setting.source));
     match source {
         Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
@@ -428,12 +425,13 @@ pub(crate) fn place(machine: &Machine, name: &str, source: Option<&SettingSource
 /// No advice on pools and restarts while the configuration files are unknown or keep the server
 /// from starting.
 fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
-    match &machine.state.files {
+    match &machine.state.next.files {
         Files::Refused(why) => Err(Decision::CorrectFiles(why.clone())),
-        Files::Unknown(why) if machine.state.has_pending_restart => {
-            Err(Decision::AskAsSuperuser(why.clone()))
-        }
+        Files::Unknown {
+            why,
+            is_pending: true,
+        } => Err(Decision::AskAsSuperuser(why.clone())),
         Files::NotNamed(command) => Err(decision::about_unnamed(command)),
-        Files::NothingPending | Files::Planned(_) | Files::Unknown(_) => Ok(()),
+        Files::Valid | Files::Unknown { .. } => Ok(()),
     }
 }

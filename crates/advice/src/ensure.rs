@@ -1,7 +1,5 @@
 //! Pages for the next start of a server that does not run, in addition to the demands of the host.
 
-use std::sync::Arc;
-
 use super::{
     decision::{self, Decision},
     thresholds::ENSURE_LEAVES_BYTES,
@@ -78,7 +76,7 @@ pub fn distrust_other_users(machine: &mut Machine, owner: u32) {
                     .is_some_and(|bytes| bytes > base_page_bytes)
         }
     };
-    if let Ok(servers) = &mut Arc::make_mut(&mut machine.facts).other_servers {
+    if let Ok(servers) = &mut machine.state.other_servers {
         servers.retain(|server| server.owner_uid == Some(owner) || counts(server));
     }
 }
@@ -90,7 +88,7 @@ pub fn count_later(machine: &mut Machine, bytes: Bytes) {
         return;
     }
     let base_page_bytes = machine.state.base_page_bytes;
-    if let Ok(servers) = &mut Arc::make_mut(&mut machine.facts).other_servers {
+    if let Ok(servers) = &mut machine.state.other_servers {
         servers.push(Instance {
             segment: Some(Segment {
                 bytes: bytes.0,

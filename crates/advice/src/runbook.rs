@@ -44,9 +44,7 @@ pub fn of(machine: &Machine, answer: &Answer) -> Vec<Row> {
 /// The changes to a planned configuration, and the steps that the machine then needs. If the next
 /// start cannot use the planned settings, only the first decision.
 pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
-    let mut machine = machine.clone();
-    machine.pending = planned.pending;
-    let changes = desired::planned_changes(&machine, planned);
+    let changes = desired::planned_changes(machine, planned);
     let changed = machine
         .apply_all(&changes)
         .unwrap_or_else(|_| machine.clone());
@@ -58,7 +56,7 @@ pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
             // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
             rows(
-                &machine,
+                machine,
                 changes,
                 remedies(&answer, plan.unwrap_or_default()),
             )
@@ -66,7 +64,7 @@ pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
         // The planned settings do not cause the decision.
         Err(_) if planned.next == machine.next_start() => {
             let answer = Answer::of(&changed);
-            rows(&machine, changes, remedies(&answer, Plan::default()))
+            rows(machine, changes, remedies(&answer, Plan::default()))
         }
         Err(first) => vec![decision(first)],
     }

@@ -148,7 +148,11 @@ pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Mac
     let facts = completed(&root, facts, None, next.owner, settings, places)?;
     let this = fact(Process::this(&root))?;
     let state = State {
-        planned: Some(server),
+        next: NextSettings {
+            server: Some(server),
+            files: prevents_start(next).unwrap_or_default(),
+            ..facts.state.next
+        },
         // It has no memory yet.
         segment: Ok(Segment {
             bytes: 0,
@@ -156,7 +160,6 @@ pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Mac
             mappings: 0,
         }),
         memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
-        files: prevents_start(next).unwrap_or(Files::NothingPending),
         ..facts.state
     };
     let mut machine = Machine::new(Facts { state, ..facts });
@@ -180,13 +183,16 @@ fn completed(
         is_whole: true,
         nodes: fact(node::read(root, || ()))?,
         is_container: container::is_container(root)?,
-        other_servers: other_servers(own, owner)?,
         visibility: visibility::read(root)?,
         max_connections: settings.map_or(0, |settings| settings.max_connections),
         shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
-        settings: places,
         state: State {
             next_boot,
+            other_servers: other_servers(own, owner)?,
+            next: NextSettings {
+                settings: places,
+                ..NextSettings::default()
+            },
             ..facts.state
         },
         ..facts
@@ -353,17 +359,19 @@ impl Running {
         });
         let own = Some(self.process.pid());
         let facts = completed(root, facts, own, self.owner, Some(now), places)?;
-        let files = match next {
-            Err(command) => Files::NotNamed(command),
-            Ok(None) => Files::NothingPending,
-            Ok(Some(next)) => match (prevents_start(next), &next.settings) {
-                (None, Ok(settings)) if !facts.state.is_as_now(&settings.server) => {
-                    Files::Planned(settings.server.clone())
-                }
-                (files, _) => files.unwrap_or(Files::NothingPending),
-            },
-        };
-        Ok(Machine::new(self.with_segment(root, facts, files)?))
+        let mut facts = self.with_segment(root, facts)?;
+        let is_changed = |next: &Server| !facts.state.is_as_now(next);
+        match next {
+            Err(command) => facts.state.next.files = Files::NotNamed(command),
+            Ok(None) => {}
+            Ok(Some(next)) => {
+                let settings = next.settings.as_ref().ok();
+                let server = settings.map(|settings| settings.server.clone());
+                facts.state.next.server = server.filter(is_changed);
+                facts.state.next.files = prevents_start(next).unwrap_or_default();
+            }
+        }
+        Ok(Machine::new(facts))
     }
 
     /// The settings with which the server runs, from files that have not changed. `None`: a value
@@ -424,7 +432,7 @@ impl Running {
     }
 
     /// Adds the facts about the main segment and the processes of the server.
-    fn with_segment(&self, root: &Root, facts: Facts, files: Files) -> Result<Facts, ReadError> {
+    fn with_segment(&self, root: &Root, facts: Facts) -> Result<Facts, ReadError> {
         let mut buffer = Vec::new();
         let postmaster = &self.process;
         let largest = self
@@ -446,8 +454,6 @@ impl Running {
         let pmd_bytes = fact(transparent_hugepage::pmd_bytes(root))?.ok();
         let object = fact(segment::object(postmaster, self.address))?.ok();
         let state = State {
-            has_pending_restart: files != Files::NothingPending,
-            files,
             processes: self.members.iter().map(|member| member.figures).collect(),
             segment_nodes: match &mappings {
                 Ok(mappings) if has_several_nodes => {

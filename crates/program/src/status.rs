@@ -132,7 +132,7 @@ fn count_stopped(
         .collect();
     for (index, result) in read.iter_mut().enumerate() {
         let Ok((machine, _)) = result else { continue };
-        let Ok(servers) = &mut Arc::make_mut(&mut machine.facts).other_servers else {
+        let Ok(servers) = &mut machine.state.other_servers else {
             continue;
         };
         let others = starting.iter().enumerate();

@@ -331,8 +331,7 @@ fn pools_show_the_sum_of_the_demands() {
                (huge_pages = try). ";
     assert!(text(&page(&fixtures::two_servers())).contains(sum));
     let mut subject = fixtures::two_servers();
-    let facts = Arc::make_mut(&mut subject.machine.facts);
-    for server in facts.other_servers.iter_mut().flatten() {
+    for server in subject.machine.state.other_servers.iter_mut().flatten() {
         server.port = None;
         (server.data_directory, server.directory_argument) = (None, None);
     }

@@ -57,7 +57,7 @@ const MOST_NAMED: usize = 3;
 
 fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
-    let others = facts.other_servers.as_ref()?;
+    let others = machine.state.other_servers.as_ref()?;
     let place = match facts.visibility {
         Visibility::Host => "on this host",
         Visibility::Namespace | Visibility::Hidden => "among the visible processes",

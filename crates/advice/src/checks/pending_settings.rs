@@ -44,31 +44,30 @@ from before the last reload, are not noticed. `hugeinfo_next_start` notices both
 
 /// Whether the files prevent the next start.
 fn counts_for_server(machine: &Machine) -> bool {
-    let files = machine.whole_state().map(|state| &state.files);
-    files.is_some_and(Files::stop_a_start)
+    machine.whole().is_some() && machine.state.next.files.stop_a_start()
 }
 
 fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
-    Ok(match &machine.state.files {
-        Files::NothingPending => Finding::ok(
+    let next = &machine.state.next;
+    Ok(match &next.files {
+        Files::Valid if machine.pending().is_none() => Finding::ok(
             "nothing_pending",
             "No pending setting changes the number or size of huge pages.",
         )
         .with(json!({ "waiting": false })),
-        Files::Planned(_) => {
+        Files::Valid => {
             let limited = cgroup_fault_limit::of_next_start(machine).ok();
             let finding = match limited.filter(|found| found.status != Status::Ok) {
                 Some(limited) => limited,
                 None => restart::judge(machine)?,
             };
-            let names = &machine.state.pending_settings;
-            let which = match names.as_slice() {
+            let which = match next.pending.as_slice() {
                 [] => String::new(),
                 names => format!(" ({})", names.join(", ")),
             };
             let mut evidence = finding.evidence;
-            evidence["waiting_settings"] = json!(names);
+            evidence["waiting_settings"] = json!(next.pending);
             Finding {
                 text: format!("Settings are pending a restart{which}. {}", finding.text),
                 evidence,
@@ -83,7 +82,7 @@ fn judge(machine: &Machine) -> Judgment {
             ),
         )
         .with(json!({ "waiting": true })),
-        Files::Unknown(why) => return Err(Unknown(why.clone())),
+        Files::Unknown { why, .. } => return Err(Unknown(why.clone())),
         Files::NotNamed(command) => {
             return Err(Unknown(format!(
                 "its files have changed since it started, or only PostgreSQL can evaluate them, \
@@ -95,8 +94,8 @@ fn judge(machine: &Machine) -> Judgment {
 
 /// The decision about files that have to be corrected.
 fn decision(machine: &Machine) -> Option<Decision> {
-    match &machine.whole_state()?.files {
+    match &machine.whole_state()?.next.files {
         Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),
-        Files::NothingPending | Files::Planned(_) | Files::Unknown(_) | Files::NotNamed(_) => None,
+        Files::Valid | Files::Unknown { .. } | Files::NotNamed(_) => None,
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     },
     render,
 };
-use host::{server::state::Files, units::capitalized};
+use host::units::capitalized;
 
 pub(super) const CHECK: Check = Check {
     name: "restart",
@@ -47,8 +47,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let capital = capitalized(start);
     let finding = match start::outcome(machine) {
         StartOutcome::HugePages(_) => {
-            let files = machine.whole_state().map(|state| &state.files);
-            let text = if files.is_some_and(Files::stop_a_start) {
+            let text = if machine.whole().is_some() && machine.state.next.files.stop_a_start() {
                 &format!(
                     "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
                 )
@@ -139,7 +138,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     }
     let pending = machine
         .whole_state()
-        .map(|state| state.pending_settings.as_slice());
+        .map(|state| state.next.pending.as_slice());
     let pending = pending.filter(|names| !names.is_empty())?;
     (machine.is_on_huge_pages() == Some(true)).then(|| {
         Decision::Text(format!(

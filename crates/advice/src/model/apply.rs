@@ -1,6 +1,6 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
-use host::server::state::{Backing, Files, Server};
+use host::server::state::{Backing, Server};
 use host::{
     linux::{boot::Edit, process::segment::Segment},
     units::{Bytes, PageSize, Pages},
@@ -15,7 +15,7 @@ use crate::model::{
     numa, page_tables,
     pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
-    step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
+    step::{LimitChange, ServiceChange, SettingPlace, Step},
 };
 
 /// Why a step is impossible or hazardous.
@@ -104,12 +104,12 @@ impl Machine {
             Step::Demote { from, into, pages } => self.demote(*from, *into, *pages)?,
             Step::SetPoolAtBoot { edit, .. } => self.edit_boot(edit)?,
             Step::RaiseLimit(change) => self.raise_limit(change)?,
-            Step::ChangeSetting(change) => self.change_setting(change),
-            Step::Reload => {
-                if self.pending == Pending::Reload {
-                    self.pending = Pending::Nothing;
-                }
+            Step::ChangeSetting(change) => {
+                let is_on_command_line = change.place == SettingPlace::CommandLine;
+                self.state.next.change(&change.next, is_on_command_line);
             }
+            // The settings that it makes effective do not change the segment.
+            Step::Reload => {}
             Step::ChangeService(change) => self.service.push(*change),
             Step::Stop => self.stop()?,
             Step::Start => self.start()?,
@@ -254,7 +254,7 @@ impl Machine {
 
     /// The machine with the settings of the command line for the next start.
     pub fn at_next_start(&self) -> Self {
-        match &self.command_line {
+        match &self.state.next.on_command_line {
             Some(next) => self.with_next_start(next.clone()),
             None => self.clone(),
         }
@@ -282,7 +282,7 @@ impl Machine {
             return Err(Reason::Off);
         }
         let mut as_it_runs = self.clone();
-        as_it_runs.state.planned = None;
+        as_it_runs.state.next.server = None;
         match start::outcome(&as_it_runs) {
             StartOutcome::HugePages(_) => Ok(()),
             StartOutcome::SmallPages(reason, _)
@@ -310,36 +310,6 @@ impl Machine {
         }
         limits::set(self, change);
         Ok(())
-    }
-
-    fn change_setting(&mut self, change: &SettingChange) {
-        self.pending = self.pending.max(change.pending);
-        if let Ok(next) = &change.next {
-            let asks = |machine: &Self| machine.state.asks_for_huge_pages();
-            self.gives_up_huge_pages = !asks(&self.with_next_start(next.clone()));
-        }
-        if change.place == SettingPlace::CommandLine {
-            self.command_line = change.next.as_ref().ok().cloned();
-            if change.next.is_ok() && self.state.files.stop_a_start() {
-                self.state.files = Files::NothingPending;
-            }
-            return;
-        }
-        let is_unchanged = |next: &Server| self.state.is_as_now(next);
-        let files = match &change.next {
-            Ok(next) if is_unchanged(next) => Files::NothingPending,
-            Ok(next) => Files::Planned(next.clone()),
-            Err(message) => Files::Refused(message.clone()),
-        };
-        if let Ok(next) = &change.next {
-            self.state.planned = Some(next.clone());
-        }
-        let is_unknown = matches!(self.state.files, Files::Unknown(_) | Files::NotNamed(_));
-        // Other pending settings stay unknown. Otherwise, PostgreSQL has judged the files with this
-        // change and those before it.
-        if self.facts.is_whole && !(is_unknown && self.state.has_pending_restart) {
-            self.state.files = files;
-        }
     }
 
     fn stop(&mut self) -> Result<(), Blocked> {
@@ -375,7 +345,7 @@ impl Machine {
             least: Bytes(0),
             most: faulted_in.most - faulted_in.least,
         };
-        self.state.planned = Some(next);
+        self.state.next.server = Some(next);
         self.state.segment = Ok(Segment {
             bytes: 0,
             page_bytes: Some(self.state.base_page_bytes),
@@ -384,7 +354,7 @@ impl Machine {
         self.server_state = ServerState::Stopped;
         // A stop releases memory only.
         let _ = self.account_pools(&before);
-        self.gives_up_huge_pages |= !was_on_huge_pages;
+        self.state.next.gives_up_huge_pages |= !was_on_huge_pages;
         Ok(())
     }
 
@@ -413,12 +383,12 @@ impl Machine {
         }
         if self
             .whole_state()
-            .is_some_and(|state| state.files.stop_a_start())
+            .is_some_and(|state| state.next.files.stop_a_start())
         {
             return Err(Blocked::ConfigurationFiles);
         }
-        if let Some(next) = self.command_line.take() {
-            self.state.planned = Some(next);
+        if let Some(next) = self.state.next.on_command_line.take() {
+            self.state.next.server = Some(next);
         }
         let next = self.next_start();
         match start::outcome(self) {
@@ -427,7 +397,7 @@ impl Machine {
                 self.map_huge_pages(size, &next)?;
             }
             StartOutcome::SmallPages(reason, Fit::Fits) => {
-                if !self.gives_up_huge_pages {
+                if !self.state.next.gives_up_huge_pages {
                     return Err(Blocked::LosesHugePages(reason));
                 }
                 self.map_small_pages(&next);
@@ -437,10 +407,8 @@ impl Machine {
             StartOutcome::Unknown(reason) => return Err(Blocked::OnlyAStartShows(reason)),
         }
         self.state.server = next;
-        self.state.planned = None;
-        self.pending = Pending::Nothing;
+        self.state.next.started();
         self.server_state = ServerState::Running;
-        self.gives_up_huge_pages = false;
         self.faulted_in.least = Bytes(0);
         self.update_processes();
         Ok(())
@@ -487,9 +455,6 @@ impl Machine {
         if !self.facts.is_whole {
             return;
         }
-        self.state.files = Files::NothingPending;
-        self.state.has_pending_restart = false;
-        self.state.pending_settings.clear();
         self.state.segment_thp_bytes = None;
         let state = &mut self.state;
         let nodes = state

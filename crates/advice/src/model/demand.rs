@@ -406,7 +406,7 @@ pub enum Hidden {
 /// not all facts were read.
 pub fn hidden_servers(machine: &Machine) -> Option<Hidden> {
     let facts = machine.whole()?;
-    let Ok(servers) = &facts.other_servers else {
+    let Ok(servers) = &machine.state.other_servers else {
         return Some(Hidden::Processes);
     };
     if facts.visibility == Visibility::Hidden {
@@ -555,12 +555,13 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     {
         return Some(IdleFor::Server(server.name));
     }
-    match &machine.state.files {
+    match &machine.state.next.files {
         _ if !is_idle => None,
-        Files::Unknown(why) if machine.state.has_pending_restart => {
-            Some(IdleFor::PendingSettings(why.clone()))
+        Files::Unknown {
+            why,
+            is_pending: true,
         }
-        Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
+        | Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
         Files::NotNamed(command) => Some(IdleFor::NotNamed(command.clone())),
         _ => None,
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use host::server::{
     facts::Facts,
-    state::{AllowedNodes, Backing, Files, HugePages, Server, SharedMemoryType, State},
+    state::{AllowedNodes, Backing, HugePages, Server, SharedMemoryType, State},
 };
 use host::{
     linux::{
@@ -21,7 +21,7 @@ use host::{
 use crate::model::{
     allowed_part::{AllowedPart, allowed_parts},
     faulted_in::FaultedIn,
-    step::{Pending, ServiceChange},
+    step::ServiceChange,
 };
 
 /// Whether the server runs.
@@ -40,8 +40,7 @@ pub enum ServerState {
 pub struct Machine {
     /// The facts, as they were read.
     pub facts: Arc<Facts>,
-    /// The state after the steps that have been applied. `state.planned` has the settings of the
-    /// next start if they differ from those in effect.
+    /// The state after the steps that have been applied.
     pub state: State,
     /// Whether the server runs.
     pub server_state: ServerState,
@@ -56,12 +55,6 @@ pub struct Machine {
     pub is_compacted: bool,
     /// Changes of the service that take effect at the next start.
     pub service: Vec<ServiceChange>,
-    /// Settings of the next start that were changed on the command line.
-    pub command_line: Option<Server>,
-    /// When changed settings take effect.
-    pub pending: Pending,
-    /// True if a plan turns huge pages off on purpose, so that losing them is not a hazard.
-    pub gives_up_huge_pages: bool,
     /// Names of muted checks.
     pub muted: BTreeSet<&'static str>,
 }
@@ -69,12 +62,7 @@ pub struct Machine {
 impl Machine {
     /// The machine as it was read.
     pub fn new(facts: Facts) -> Self {
-        let mut state = facts.state.clone();
-        if let Files::Planned(next) = &state.files
-            && state.planned.is_none()
-        {
-            state.planned = Some(next.clone());
-        }
+        let state = facts.state.clone();
         let mut machine = Self {
             allowed_parts: allowed_parts(&facts),
             faulted_in: FaultedIn::of(&state),
@@ -84,9 +72,6 @@ impl Machine {
             shows_host_memory: false,
             is_compacted: false,
             service: Vec::new(),
-            command_line: None,
-            pending: Pending::Nothing,
-            gives_up_huge_pages: false,
             muted: BTreeSet::new(),
         };
         machine.shows_host_memory = machine.is_memory_of_host();
@@ -117,7 +102,7 @@ impl Machine {
     pub fn with_next_start(&self, next: Server) -> Self {
         let mut machine = self.clone();
         if next != self.next_start() {
-            machine.state.planned = Some(next);
+            machine.state.next.server = Some(next);
         }
         machine
     }
@@ -226,7 +211,7 @@ impl Machine {
     /// is not a power of two, it can be a page more than the running server has.
     pub fn pages_mapped(&self, next: &Server, size: PageSize) -> Pages {
         let pages = Pages(next.pages(size.0));
-        let is_unchanged = self.state.planned.is_none()
+        let is_unchanged = self.state.next.server.is_none()
             && next.huge_page_size_bytes == self.state.server.huge_page_size_bytes;
         match self.pages_held(size) {
             Some(held) if is_unchanged && held > Pages(0) && held + Pages(1) == pages => held,
@@ -292,12 +277,11 @@ impl Machine {
         self.muted.contains(check)
     }
 
-    /// Whether the settings of the next start differ from the running ones, or could.
-    pub fn has_pending_settings(&self) -> bool {
-        let waits = |state: &State| {
-            state.has_pending_restart || !matches!(state.files, Files::NothingPending)
-        };
-        self.whole_state().is_none_or(waits)
+    /// The settings of the next start, if a restart would change the segment or its pages.
+    pub fn pending(&self) -> Option<&Server> {
+        let next = self.state.next.server.as_ref();
+        let is_running = self.server_state == ServerState::Running;
+        next.filter(|next| is_running && !self.state.is_as_now(next))
     }
 
     /// Whether an administrator turned huge pages off: the default is `try`.

@@ -67,9 +67,9 @@ fn others_on_small_pages(machine: &Machine) -> impl Iterator<Item = (&Instance, 
 
 /// The other servers of this host, as far as they are visible.
 pub fn other_servers(machine: &Machine) -> &[Instance] {
-    let facts = machine.whole();
-    facts
-        .and_then(|facts| facts.other_servers.as_deref().ok())
+    let state = machine.whole_state();
+    state
+        .and_then(|state| state.other_servers.as_deref().ok())
         .unwrap_or_default()
 }
 

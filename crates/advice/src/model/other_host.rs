@@ -4,7 +4,7 @@ use host::{
     linux::{hugepages::Pool, meminfo::Meminfo, process::segment::Segment},
     server::{
         facts::Facts,
-        state::{Server, State},
+        state::{NextSettings, Server, State},
     },
 };
 
@@ -32,7 +32,10 @@ pub fn machine(
         demote_bytes: None,
     };
     let state = State {
-        planned: Some(next.clone()),
+        next: NextSettings {
+            server: Some(next.clone()),
+            ..NextSettings::default()
+        },
         base_page_bytes,
         segment: Ok(Segment {
             bytes: 0,

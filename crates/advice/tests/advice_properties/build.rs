@@ -22,7 +22,10 @@ use host::{
         facts::Facts,
         instances::Instance,
         setting::{Setting, SettingSource},
-        state::{AllowedNodes, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
+        state::{
+            AllowedNodes, Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType,
+            State,
+        },
         visibility::Visibility,
     },
 };
@@ -431,20 +434,28 @@ impl Spec {
             processes: self.processes(touched_small),
             oom_score_adj: Ok(self.server.oom.0),
             memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
-            has_pending_restart: !matches!(
-                self.files,
-                FilesSpec::Nothing | FilesSpec::Unknown(false)
-            ),
+            other_servers: match self.visibility {
+                'u' => Err(denied("/proc")),
+                _ => Ok(self.instances()),
+            },
             ..State::unread(server.clone())
         };
-        let files = match &self.files {
-            FilesSpec::Planned(_) => match planned {
-                Some(next) if !state.is_as_now(&next) => Files::Planned(next),
-                _ => Files::NothingPending,
+        let next = NextSettings {
+            files: match &self.files {
+                FilesSpec::Planned(_) | FilesSpec::Nothing => Files::Valid,
+                FilesSpec::Refused => Files::Refused("invalid value".to_owned()),
+                FilesSpec::Unknown(is_pending) => Files::Unknown {
+                    why: "only superusers may look".to_owned(),
+                    is_pending: *is_pending,
+                },
             },
-            FilesSpec::Refused => Files::Refused("invalid value".to_owned()),
-            FilesSpec::Unknown(_) => Files::Unknown("only superusers may look".to_owned()),
-            FilesSpec::Nothing => Files::NothingPending,
+            pending: match planned {
+                Some(_) => vec!["shared_buffers".to_owned()],
+                None => Vec::new(),
+            },
+            server: planned.filter(|next| !state.is_as_now(next)),
+            settings: self.settings(),
+            ..NextSettings::default()
         };
         let mut facts = Facts {
             is_whole: true,
@@ -458,10 +469,6 @@ impl Spec {
             cgroup_oom_kills: Some(0),
             is_container: Some(self.server.is_container),
             has_systemd: Some(self.boot.has_systemd),
-            other_servers: match self.visibility {
-                'u' => Err(denied("/proc")),
-                _ => Ok(self.instances()),
-            },
             visibility: match self.visibility {
                 'n' => Visibility::Namespace,
                 'd' => Visibility::Hidden,
@@ -469,9 +476,8 @@ impl Spec {
             },
             max_connections: 100,
             shared_buffers_bytes: need / 10 * 9,
-            settings: self.settings(),
             allows_alter_system: self.server.allows_alter_system,
-            ..Facts::unread(State { files, ..state })
+            ..Facts::unread(State { next, ..state })
         };
         for fact in &self.absent {
             remove(*fact, &mut facts);
@@ -756,7 +762,7 @@ pub fn remove(fact: usize, facts: &mut Facts) {
         10 => state.processes.clear(),
         11 => state.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
         12 => state.memory_limits = Err(denied("/sys/fs/cgroup")),
-        13 => facts.other_servers = Err(denied("/proc")),
+        13 => state.other_servers = Err(denied("/proc")),
         14 => state.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
         15 => meminfo
             .into_iter()
@@ -764,7 +770,16 @@ pub fn remove(fact: usize, facts: &mut Facts) {
         16 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.default_huge_page_bytes = None),
-        17 => state.files = Files::Unknown("only superusers may look".to_owned()),
+        17 => {
+            let NextSettings { files, pending, .. } = &state.next;
+            state.next.files = Files::Unknown {
+                why: "only superusers may look".to_owned(),
+                is_pending: !pending.is_empty()
+                    || files.stop_a_start()
+                    || files.hide_pending_settings(),
+            };
+            state.next.server = None;
+        }
         18 => state.vm.overcommit_memory = None,
         _ => facts.is_whole = false,
     }

@@ -258,9 +258,9 @@ pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> Te
 pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResult {
     let facts = &machine.facts;
     prop_assume!(facts.is_whole);
-    let is_alone = facts.other_servers.as_ref().is_ok_and(Vec::is_empty);
+    let is_alone = facts.state.other_servers.as_ref().is_ok_and(Vec::is_empty);
     prop_assume!(
-        is_alone && !facts.state.has_pending_restart && facts.state.files == Files::NothingPending
+        is_alone && facts.state.next.server.is_none() && facts.state.next.files == Files::Valid
     );
     let with = |facts: Facts| Machine {
         muted: machine.muted.clone(),
@@ -723,10 +723,7 @@ pub fn status_agrees_with_checks(_: &Spec, machine: &Machine) -> TestCaseResult 
 pub fn plan_for_present_settings_is_the_plan(_: &Spec, machine: &Machine) -> TestCaseResult {
     // A change makes files known, or corrects them.
     prop_assume!(machine.facts.is_whole);
-    prop_assume!(matches!(
-        machine.state.files,
-        Files::NothingPending | Files::Planned(_)
-    ));
+    prop_assume!(machine.state.next.files == Files::Valid);
     let setting = PlannedSetting {
         name: "wal_buffers".to_owned(),
         value: "-1".to_owned(),
@@ -836,8 +833,8 @@ fn verdict_text(machine: &Machine) -> String {
 
 pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) -> TestCaseResult {
     // Roles that cannot read the files now cannot read them later.
-    let files = &machine.state.files;
-    prop_assume!(!machine.facts.is_whole || !matches!(files, Files::Unknown(_)));
+    let files = &machine.state.next.files;
+    prop_assume!(!machine.facts.is_whole || !matches!(files, Files::Unknown { .. }));
     let rows = runbook_of(machine);
     // Released memory can make a decision unnecessary, and make room for other servers.
     prop_assume!(rows.iter().all(|row| row.step.is_some()));
@@ -858,7 +855,7 @@ pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) 
     again.retain(|step| match step {
         Step::ChangeService(change) => !after.service.contains(change),
         Step::ChangeSetting(change) => {
-            change.place != SettingPlace::CommandLine || after.command_line.is_none()
+            change.place != SettingPlace::CommandLine || after.state.next.on_command_line.is_none()
         }
         _ => true,
     });
@@ -891,7 +888,7 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
             Decision::LowerSharedBuffers { lower, missing, .. } => {
                 prop_assert!(*missing > Bytes(0), "{decision:?}");
                 // The pools are judged as they are, and the pending settings are those that change.
-                let is_pending = machine.state.planned.is_some() && name == "memory_left";
+                let is_pending = machine.state.next.server.is_some() && name == "memory_left";
                 if let Some(lower) = lower.filter(|_| !is_pending) {
                     lowered(name, machine, lower, &decision)?;
                 }
@@ -1027,16 +1024,14 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
         }
     };
     // Files that have to be corrected first hold the value.
-    prop_assume!(machine.facts.is_whole && !machine.state.files.stop_a_start());
+    prop_assume!(machine.facts.is_whole && !machine.state.next.files.stop_a_start());
     let mut next = machine.next_start();
     prop_assert!(
         by > 0 && by < next.shared_memory_bytes,
         "{decision:?}: {by}"
     );
     next.shared_memory_bytes -= by;
-    let mut followed = machine.with_next_start(next.clone());
-    followed.state.files = Files::Planned(next);
-    followed.state.has_pending_restart = true;
+    let followed = machine.with_next_start(next);
     // After the move to other pages, something else can be missing.
     still_asks_for(name, &followed, decision, |other| match (decision, other) {
         (
@@ -1120,10 +1115,8 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
         .is_some_and(|demands| next_boot::blocked(machine, demands, pages).is_none());
     let fits = !is_limited && is_held;
     // The number of pages is that of the files.
-    let is_file_unknown = match machine.state.files {
-        Files::Unknown(_) => machine.state.has_pending_restart,
-        _ => machine.state.files.stop_a_start(),
-    };
+    let files = &machine.state.next.files;
+    let is_file_unknown = files.hide_pending_settings() || files.stop_a_start();
     let is_bound = machine.is_bound_to_nodes();
     prop_assume!(change.is_some() && fits && !is_file_unknown && !is_bound);
     if let Some((Change::Words(words), _)) = change {

@@ -28,7 +28,9 @@ use host::{
         connection::Connection,
         facts::Facts,
         instances::Instance,
-        state::{AllowedNodes, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
+        state::{
+            AllowedNodes, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType, State,
+        },
         visibility::Visibility,
     },
 };
@@ -117,7 +119,10 @@ impl Scene {
         Self {
             state: State {
                 server: state.server,
-                planned: state.planned,
+                next: NextSettings {
+                    server: state.next.server,
+                    ..NextSettings::default()
+                },
                 base_page_bytes: state.base_page_bytes,
                 segment: state.segment,
                 meminfo: state.meminfo,
@@ -194,9 +199,8 @@ impl Scene {
             ),
         ];
         let waiting = names.into_iter().filter(|(_, waits)| *waits);
-        self.state.pending_settings = waiting.map(|(name, _)| name.to_owned()).collect();
-        self.state.files = Files::Planned(next);
-        self.state.has_pending_restart = true;
+        self.state.next.pending = waiting.map(|(name, _)| name.to_owned()).collect();
+        self.state.next.server = Some(next);
     }
 
     /// Puts the server on huge pages of the first pool, with no idle page, a boot file that
@@ -261,7 +265,7 @@ impl Scene {
         page_bytes: u64,
         requested: RequestedPages,
     ) -> &mut Instance {
-        let servers = self.facts.other_servers.as_mut().expect("servers");
+        let servers = self.state.other_servers.as_mut().expect("servers");
         let nth = u16::try_from(servers.len()).expect("few servers");
         servers.push(Instance {
             pid: 815 + u32::from(nth),
@@ -595,7 +599,8 @@ pub fn facts(changes: &[(&str, Option<&str>)]) -> Facts {
         ),
         oom_score_adj: Ok(-900),
         memory_limits: Ok(Vec::new()),
-        files: Files::NothingPending,
+        next: NextSettings::default(),
+        other_servers: Ok(Vec::new()),
         ..healthy()
     };
     Facts {
@@ -613,7 +618,6 @@ pub fn facts(changes: &[(&str, Option<&str>)]) -> Facts {
             user: Some("postgres".to_owned()),
             address: Some(("/run/postgresql".into(), 5432)),
         },
-        other_servers: Ok(Vec::new()),
         visibility: Visibility::Host,
         max_connections: 100,
         shared_buffers_bytes: 128 * MB,

@@ -67,7 +67,7 @@ fn fault_limits() {
             # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the files would keep the server from starting", |m| {
             limited(&mut m.state, Some(100), None);
-            m.state.files = Files::Refused("syntax error".to_owned());
+            m.state.next.files = Files::Refused("syntax error".to_owned());
         })
         .see("cgroup_fault_limit", expect![[r#"
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.

@@ -1,7 +1,5 @@
 //! Pages that `hugeinfo ensure` adds, and memory that it leaves.
 
-use std::sync::Arc;
-
 use advice::{
     answer::{self, Answer},
     check::{CheckId, Status},
@@ -92,8 +90,7 @@ fn idle_pages_could_be_for_servers_that_start_later() {
         scene.on_huge_pages(25 * GB, 25 * GB);
         scene.more(pages);
         let mut machine = scene.machine();
-        let facts = Arc::make_mut(&mut machine.facts);
-        let servers = facts.other_servers.as_mut().expect("servers");
+        let servers = machine.state.other_servers.as_mut().expect("servers");
         servers.extend(server);
         machine
     };
@@ -122,7 +119,7 @@ fn idle_pages_could_be_for_servers_that_start_later() {
     assert_eq!(answer::verdict(&machine).status, Status::Ok);
     let mut off = stopped.clone();
     off.state.server.huge_pages = HugePages::Off;
-    off.state.planned = None;
+    off.state.next.server = None;
     assert_eq!(ensure::starting_later(Some(&off)), None);
 }
 
@@ -130,8 +127,7 @@ fn idle_pages_could_be_for_servers_that_start_later() {
 fn users_cannot_keep_servers_of_others_down() {
     let with = |huge_pages, segment: Option<u64>, owner, is_examined| {
         let mut machine = stopped(64 * GB, 40 * GB, 20 * GB, huge_pages);
-        let facts = Arc::make_mut(&mut machine.facts);
-        let servers = facts.other_servers.as_mut().expect("servers");
+        let servers = machine.state.other_servers.as_mut().expect("servers");
         servers.push(Instance {
             owner_uid: Some(owner),
             segment: segment.map(|bytes| Segment {

@@ -468,7 +468,8 @@ fn settings_of_a_stopped_server() {
         let value = "on".to_owned();
         let setting = source.map(|source| Setting { value, source });
         scene
-            .facts
+            .state
+            .next
             .settings
             .extend(setting.map(|setting| ("huge_pages", setting)));
         let stopped = scene

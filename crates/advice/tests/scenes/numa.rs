@@ -353,7 +353,7 @@ fn bound_servers() {
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
             m.facts.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
             m.bound(&[1]);
-            m.state.files = Files::Refused("syntax error".to_owned());
+            m.state.next.files = Files::Refused("syntax error".to_owned());
         })
         .see("huge_pages", expect![[r#"
             critical nodes_short: On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.

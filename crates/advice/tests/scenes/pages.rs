@@ -294,7 +294,7 @@ fn on_small_pages() {
         .see("restart", expect![["unknown unknown: Cannot judge restart: /sys/kernel/mm/hugepages cannot be read (permission denied)."]]),
         when("the files keep the server from starting", |m| {
             m.fall_back(537);
-            m.state.files = Files::Refused("syntax error".to_owned());
+            m.state.next.files = Files::Refused("syntax error".to_owned());
         })
         .see("status", expect![[r#"
             critical would_not_start: The next start would fail because of the configuration files: syntax error.
@@ -653,15 +653,17 @@ fn idle_pages() {
         .see("pool_size", expect![["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: servers in other containers are not visible from here."]]),
         when("idle pages could be for settings that are refused", |m| {
             m.more(1000);
-            m.state.files = Files::Refused("invalid value".to_owned());
+            m.state.next.files = Files::Refused("invalid value".to_owned());
         })
         .see("pool_size", expect![["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Pending settings could need them (invalid value)."]]),
         when(
             "hidden pending settings could need idle pages",
             |m| {
                 m.more(1511);
-                m.state.has_pending_restart = true;
-                m.state.files = Files::Unknown("for superusers".to_owned());
+                m.state.next.files = Files::Unknown {
+                    why: "for superusers".to_owned(),
+                    is_pending: true,
+                };
             },
         )
         .see("status", expect![["unknown unknown: 1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers). Settings are pending a restart, and the pages that they need are unknown."]])
@@ -773,7 +775,7 @@ fn forecasts() {
             shared_memory_bytes: 1076 * MB + 8192,
             ..m.state.server.clone()
         };
-        m.state.planned = Some(next);
+        m.state.next.server = Some(next);
     });
     assert_eq!(larger.required, Pages(539));
     assert_eq!(larger.recommended(), Some(Pages(539)));

@@ -25,7 +25,7 @@ fn sysv(m: &mut Scene, source: SettingSource, allows_alter_system: bool) {
     m.fall_back(537);
     m.state.server.shared_memory_type = SharedMemoryType::Sysv;
     let value = "sysv".to_owned();
-    m.facts.settings = BTreeMap::from([("shared_memory_type", Setting { value, source })]);
+    m.state.next.settings = BTreeMap::from([("shared_memory_type", Setting { value, source })]);
     m.facts.allows_alter_system = allows_alter_system;
 }
 
@@ -160,7 +160,7 @@ fn pending() {
         .see("how_to_set_2", expect![[""]])
         .see("runbook", expect![[""]]),
         when("the files are refused", |m| {
-            m.state.files = Files::Refused("syntax error".to_owned())
+            m.state.next.files = Files::Refused("syntax error".to_owned())
         })
         .see("status", expect![[r#"
             critical would_not_start: The next start would fail because of the configuration files: syntax error.
@@ -172,8 +172,10 @@ fn pending() {
         .see("runbook", expect![["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]]),
         when("pending settings are hidden", |m| {
             m.fall_back(0);
-            m.state.has_pending_restart = true;
-            m.state.files = Files::Unknown("only superusers can".to_owned());
+            m.state.next.files = Files::Unknown {
+                why: "only superusers can".to_owned(),
+                is_pending: true,
+            };
         })
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. Settings are pending a restart, and the pages that they need are unknown.
@@ -483,7 +485,7 @@ fn plan_that_is_too_large_is_a_decision() {
 fn plan_that_corrects_refused_files_is_followed() {
     let machine = machine(|m| {
         m.fall_back(537);
-        m.state.files = Files::Refused("invalid value".to_owned());
+        m.state.next.files = Files::Refused("invalid value".to_owned());
     });
     let next = machine.state.server.clone();
     let enough = plan(&[("max_connections", "100", Ok(next))]);

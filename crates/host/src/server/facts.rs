@@ -1,7 +1,7 @@
 //! The facts about one server and its machine on which all advice is based. Read once, and never
 //! changed: steps change a copy of the [`State`].
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::path::PathBuf;
 
 use crate::linux::{
     buddyinfo::{self, FreeBlocks},
@@ -21,9 +21,7 @@ use crate::linux::{
 };
 use crate::server::{
     connection::Connection,
-    instances::Instance,
     rights,
-    setting::Setting,
     state::{AllowedNodes, Server, State},
     visibility::Visibility,
 };
@@ -87,16 +85,12 @@ pub struct Facts {
     pub has_systemd: Option<bool>,
     /// The user and address with which a program on this host connects to the server.
     pub connection: Connection,
-    /// The visible other servers on this host.
-    pub other_servers: Fact<Vec<Instance>>,
     /// Which processes of the host are visible.
     pub visibility: Visibility,
     /// `max_connections`.
     pub max_connections: u64,
     /// `shared_buffers`, in bytes.
     pub shared_buffers_bytes: u64,
-    /// The settings that affect the main segment and its pages, by name.
-    pub settings: BTreeMap<&'static str, Setting>,
     /// Whether `ALTER SYSTEM` is allowed. PostgreSQL 17 can forbid it.
     pub allows_alter_system: bool,
 }
@@ -120,11 +114,9 @@ impl Facts {
             is_container: None,
             has_systemd: None,
             connection: Connection::default(),
-            other_servers: Err(Absent::not_looked_at()),
             visibility: Visibility::Hidden,
             max_connections: 0,
             shared_buffers_bytes: 0,
-            settings: BTreeMap::new(),
             allows_alter_system: false,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::server::{instances::Instance, setting::Setting};
 use crate::{
     linux::{
         boot::{Kernel, NextBoot},
@@ -123,16 +124,8 @@ pub fn bytes_of_small_pages(pages: u64) -> u64 {
 pub struct State {
     /// Settings of the running server.
     pub server: Server,
-    /// Settings of the next start, with the exact size of its segment if a plan has computed it.
-    /// `None`: as now.
-    pub planned: Option<Server>,
-    /// The effect of the configuration files on the next start.
-    pub files: Files,
-    /// Whether a setting for the main segment or its pages is pending a restart, as of the last
-    /// reload.
-    pub has_pending_restart: bool,
-    /// Names of the settings in the files that are pending a restart, if they were read.
-    pub pending_settings: Vec<String>,
+    /// Settings of the next start.
+    pub next: NextSettings,
     /// Size of a small page: 4 kB, or up to 64 kB on arm64.
     pub base_page_bytes: u64,
     /// The main shared memory segment.
@@ -162,6 +155,8 @@ pub struct State {
     pub thp: Fact<Modes>,
     /// Huge pages requested at the next boot.
     pub next_boot: Fact<NextBoot>,
+    /// The visible other servers on this host.
+    pub other_servers: Fact<Vec<Instance>>,
 }
 
 /// The NUMA nodes that a server is allowed to use: those of its cgroup (`cpuset.mems`) and of its
@@ -262,10 +257,13 @@ impl State {
     pub fn unread(server: Server) -> Self {
         Self {
             server,
-            planned: None,
-            files: Files::Unknown("they were not read".to_owned()),
-            has_pending_restart: false,
-            pending_settings: Vec::new(),
+            next: NextSettings {
+                files: Files::Unknown {
+                    why: "they were not read".to_owned(),
+                    is_pending: false,
+                },
+                ..NextSettings::default()
+            },
             base_page_bytes: pages::base_page_bytes(),
             segment: Err(Absent::not_looked_at()),
             segment_nodes: None,
@@ -280,6 +278,7 @@ impl State {
             vm: Vm::default(),
             thp: Err(Absent::not_looked_at()),
             next_boot: Err(Absent::not_looked_at()),
+            other_servers: Err(Absent::not_looked_at()),
         }
     }
 
@@ -308,7 +307,7 @@ impl State {
 
     /// Settings that the next start will use.
     pub fn next_start(&self) -> &Server {
-        self.planned.as_ref().unwrap_or(&self.server)
+        self.next.server.as_ref().unwrap_or(&self.server)
     }
 
     /// Size of the huge pages that the next start requests (port/sysv_shmem.c `GetHugePageSize`).
@@ -376,8 +375,8 @@ impl State {
     /// Bytes of the main segment at the next start. Exact with a plan. Otherwise an upper bound,
     /// because the mapping is rounded up to whole pages and PostgreSQL's own figure to whole MB.
     pub fn needed_bytes(&self) -> u64 {
-        if let Some(planned) = &self.planned {
-            return planned.shared_memory_bytes;
+        if let Some(next) = &self.next.server {
+            return next.shared_memory_bytes;
         }
         let stated = self.server.shared_memory_bytes;
         self.segment
@@ -427,17 +426,79 @@ impl ProcessFigures {
     }
 }
 
-/// The effect of the configuration files on disk on the next start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The settings of the next start. What is pending a restart follows from a comparison with the
+/// settings of the running server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NextSettings {
+    /// The settings, with the exact size of the segment if PostgreSQL has computed it. `None`: those
+    /// of the running server, as far as known.
+    pub server: Option<Server>,
+    /// The settings after a change of the command line, which the files and the running server do
+    /// not show. `None`: no step has changed it.
+    pub on_command_line: Option<Server>,
+    /// Whether the files allow a start.
+    pub files: Files,
+    /// Names of the settings in the files that are pending a restart, if they were read.
+    pub pending: Vec<String>,
+    /// The settings that affect the main segment and its pages, by name: the value in effect, and
+    /// the source that decides it.
+    pub settings: BTreeMap<&'static str, Setting>,
+    /// True if steps have turned huge pages off on purpose, or if the server ran without them, so
+    /// that a start on small pages is no loss.
+    pub gives_up_huge_pages: bool,
+}
+
+impl NextSettings {
+    /// Changes the settings in the files or on the command line. Errors in `next`: the message with
+    /// which PostgreSQL would reject them.
+    pub fn change(&mut self, next: &Result<Server, String>, is_on_command_line: bool) {
+        if let Ok(next) = next {
+            self.gives_up_huge_pages = !next.asks_for_huge_pages();
+        }
+        if is_on_command_line {
+            self.on_command_line = next.clone().ok();
+            if next.is_ok() && self.files.stop_a_start() {
+                self.files = Files::Valid;
+            }
+            return;
+        }
+        if let Ok(next) = next {
+            self.server = Some(next.clone());
+        }
+        // Other pending settings stay unknown. Otherwise, PostgreSQL has judged the files with this
+        // change and those before it.
+        if !self.files.hide_pending_settings() {
+            self.files = match next {
+                Ok(_) => Files::Valid,
+                Err(message) => Files::Refused(message.clone()),
+            };
+        }
+    }
+
+    /// The settings of the start after a start: nothing is pending.
+    pub fn started(&mut self) {
+        *self = Self {
+            settings: std::mem::take(&mut self.settings),
+            ..Self::default()
+        };
+    }
+}
+
+/// Whether the configuration files on disk allow a start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Files {
-    /// No setting that affects the main segment or its pages is pending a restart.
-    NothingPending,
-    /// Settings that the next start will use.
-    Planned(Server),
+    /// They do, and their settings are known.
+    #[default]
+    Valid,
     /// The next start would fail with this message of PostgreSQL.
     Refused(String),
-    /// The files could not be read, for this reason.
-    Unknown(String),
+    /// The files could not be read.
+    Unknown {
+        why: String,
+        /// Whether a setting for the main segment or its pages is pending a restart, as of the last
+        /// reload.
+        is_pending: bool,
+    },
     /// Only PostgreSQL can evaluate the files, and root runs it only for servers that are named. This
     /// command names the server.
     NotNamed(String),
@@ -447,5 +508,14 @@ impl Files {
     /// True if the server would not start after a stop.
     pub fn stop_a_start(&self) -> bool {
         matches!(self, Self::Refused(_))
+    }
+
+    /// True if settings could be pending a restart whose values are unknown.
+    pub fn hide_pending_settings(&self) -> bool {
+        match self {
+            Self::Unknown { is_pending, .. } => *is_pending,
+            Self::NotNamed(_) => true,
+            Self::Valid | Self::Refused(_) => false,
+        }
     }
 }

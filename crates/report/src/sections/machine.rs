@@ -95,7 +95,7 @@ pub(crate) fn other_servers(context: &Context<'_>) -> Markup {
         Visibility::Namespace => Some("Only processes of this container are visible."),
         Visibility::Hidden => Some("Processes of other users are hidden."),
     };
-    let servers = facts.other_servers.as_deref();
+    let servers = context.subject.machine.state.other_servers.as_deref();
     let hint = match servers {
         Ok(servers) => format!("{} visible", count(servers.len(), "server", "servers")),
         Err(_) => "could not be read".to_owned(),
