@@ -1,6 +1,6 @@
 //! `hugeinfo_report`: a report as one HTML page.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use advice::model::machine::Machine;
 use host::{

@@ -37,7 +37,10 @@ use host::{
         instances::{self, Instance},
         postmaster_arguments, postmaster_pid,
         setting::{Setting, SettingSource},
-        state::{Backing, Files, HugePages, ProcessFigures, Server, SharedMemoryType, State},
+        state::{
+            Backing, Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType,
+            State,
+        },
         visibility,
     },
 };

@@ -1,6 +1,6 @@
 //! `hugeinfo status`: whether the server is on huge pages, and what to do.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use advice::{
     answer::Answer,

@@ -11,7 +11,6 @@ use hugeinfo_report::{
     LONGEST, page,
     subject::{Figures, Subject},
 };
-use std::sync::Arc;
 
 /// The pages of all fixtures with their names.
 fn pages() -> impl Iterator<Item = (&'static str, String)> {
