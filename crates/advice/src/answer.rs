@@ -2,13 +2,15 @@
 //! print this answer.
 
 use super::{
-    check::{CheckId, CheckResult, Finding, Remedy, Status},
-    checks::{self, ALL, Cure},
-    plan::{Findings, Plan},
+    check::CheckResult,
+    checks::{self, ALL, CheckId, Cure},
+    finding::{Finding, Status},
+    plan::{Findings, Plan, Remedy},
 };
 use crate::model::{
     demand::PoolTarget,
     machine::{Machine, ServerState},
+    page_tables,
     start::{self, StartOutcome},
     step::Step,
 };
@@ -192,7 +194,7 @@ impl Answer {
     /// large page tables are.
     pub fn depends_on_all_processes(&self, machine: &Machine) -> bool {
         self.verdict.status.needs_attention()
-            && (checks::page_tables_could_be_large(machine)
+            && (page_tables::could_be_large(machine)
                 || with_all_faulted_in(machine).is_some_and(|all| Self::of(&all) != *self))
     }
 }

@@ -2,24 +2,20 @@
 //! here or from the demands behind it.
 
 use super::{
-    check::CheckId,
-    checks,
     decision::{self, Decision},
     planned::Planned,
-    render,
 };
 use crate::model::{
     demand::{self, Demands, PoolTarget},
     limits,
     machine::Machine,
-    memory, next_boot, numa,
-    step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
+    memory, next_boot, numa, page_tables,
+    step::{LimitChange, Pending, SettingChange, Step},
 };
 use host::{
     linux::boot::{Change, Kernel, NextBoot},
     server::{
         configuration::RequestedPages,
-        setting::SettingSource,
         state::{Backing, Files, HugePages, Server, SharedMemoryType},
     },
     units::{PageSize, Pages, huge_pages},
@@ -63,7 +59,7 @@ impl Desired {
         let is_on_small_pages = machine.backing() == Backing::SmallPages;
         // If huge_pages is muted, somebody wants the server to stay on small pages.
         let moves = is_on_small_pages
-            && !CheckId::HugePages.is_muted(machine)
+            && !machine.is_muted("huge_pages")
             && next.asks_for_huge_pages()
             && machine.segment().is_some()
             && (machine.default_size().is_some() || machine.state.meminfo.is_err());
@@ -151,10 +147,10 @@ impl Desired {
     fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
         let will_release = target.now.total() > target.after.total();
         target.idle_for.is_none()
-            && !CheckId::PoolSize.is_muted(machine)
+            && !machine.is_muted("pool_size")
             && !machine.is_bound_to_nodes()
             && (self.restart || !will_release)
-            && checks::is_much_idle(
+            && demand::is_much_idle(
                 machine,
                 target.persistent - target.recommended(),
                 target.after.total(),
@@ -189,7 +185,7 @@ impl Boot {
     /// once limits have been raised.
     pub(crate) fn of(machine: &Machine, next: &Server, desired: Option<&Desired>) -> Self {
         let mut boot = Self::default();
-        if CheckId::Reboot.is_muted(machine) {
+        if machine.is_muted("reboot") {
             return boot;
         }
         let own = machine.size_to_map(next);
@@ -265,7 +261,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         return Err(Decision::Text(format!(
             "on the kernel command line, request {} for NUMA {}{others} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
             huge_pages(own, size),
-            render::named_nodes(&numa::allowed_numbers(machine))
+            numa::named_nodes(&numa::allowed_numbers(machine))
         )));
     }
     // The line that systemd does not read could also be meant for others.
@@ -332,7 +328,7 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     let is_turned_off_by_plan =
         machine.state.next.gives_up_huge_pages && machine.state.server.asks_for_huge_pages();
     let stays_off = machine.is_turned_off()
-        && (is_turned_off_by_plan || !checks::page_tables_need_huge_pages(machine));
+        && (is_turned_off_by_plan || !page_tables::need_huge_pages(machine));
     let is_sysv = machine.state.server.shared_memory_type == SharedMemoryType::Sysv
         && machine.state.next_start().shared_memory_type == SharedMemoryType::Sysv;
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
@@ -349,7 +345,7 @@ pub(crate) fn planned_changes(machine: &Machine, planned: &Planned) -> Vec<Step>
         Step::ChangeSetting(SettingChange {
             name: setting.name.clone(),
             value: setting.value.clone(),
-            place: place(machine, &setting.name, Some(&setting.source)),
+            place: machine.setting_place(&setting.name, Some(&setting.source)),
             pending: setting.pending,
             next: setting.next.clone(),
         })
@@ -365,7 +361,7 @@ fn settings_towards(machine: &Machine, wanted: &Server) -> Vec<SettingChange> {
         changes.push(SettingChange {
             name: name.to_owned(),
             value: value.to_owned(),
-            place: place(machine, name, None),
+            place: machine.setting_place(name, None),
             pending: Pending::Restart,
             next: Ok(next.clone()),
         });
@@ -399,27 +395,10 @@ pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
     Some(Step::ChangeSetting(SettingChange {
         name: "huge_pages".to_owned(),
         value: "try".to_owned(),
-        place: place(machine, "huge_pages", None),
+        place: machine.setting_place("huge_pages", None),
         pending: Pending::Restart,
         next: Ok(with_try),
     }))
-}
-
-/// The place where a setting can be changed so that the next start uses it.
-pub(crate) fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
-    let facts = machine.whole();
-    let known = machine.state.next.settings.get(name);
-    let source = source.or(known.map(|setting| &setting.source));
-    match source {
-        Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
-        Some(SettingSource::File(line))
-            if facts.is_some_and(|facts| !facts.allows_alter_system) =>
-        {
-            SettingPlace::File(line.as_ref().map(|line| line.path.clone()))
-        }
-        _ if facts.is_some_and(|facts| !facts.allows_alter_system) => SettingPlace::File(None),
-        _ => SettingPlace::AlterSystem,
-    }
 }
 
 /// No advice on pools and restarts while the configuration files are unknown or keep the server

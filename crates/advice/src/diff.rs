@@ -6,7 +6,8 @@ use super::{
     desired::{Desired, PoolChange},
 };
 use crate::model::{
-    Blocked, demand,
+    apply::{self, Blocked},
+    demand,
     machine::{Machine, ServerState},
     memory::{self, CommitLimit},
     step::Step,
@@ -104,7 +105,7 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     for change in grown {
         let pool = after.pool(change.size);
         let growth = change.pages - pool.map_or(Pages(0), |pool| Pages(pool.total));
-        if growth > crate::model::ready_pages(machine, change.size) {
+        if growth > apply::ready_pages(machine, change.size) {
             steps.push(Step::Compact);
         }
         set_pool(&after, change, &mut steps);

@@ -5,10 +5,10 @@ use super::{
     thresholds::ENSURE_LEAVES_BYTES,
 };
 use crate::model::{
-    Blocked,
+    apply::{Blocked, ready_pages},
     forecast::Forecast,
     machine::Machine,
-    memory, ready_pages,
+    memory,
     start::{self, Reason, StartOutcome},
     step::Step,
 };

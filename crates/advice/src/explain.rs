@@ -1,7 +1,7 @@
 //! The documentation of checks and their codes: docs/checks.md, `hugeinfo explain` and
 //! `hugeinfo_explain()` print the same text.
 
-use super::check::CheckId;
+use super::checks::CheckId;
 
 /// The code that every check can have.
 const UNKNOWN: &str = "\

@@ -17,6 +17,7 @@ mod diff;
 pub mod ensure;
 pub mod explain;
 pub mod failure;
+mod finding;
 pub mod model;
 pub mod muted;
 pub mod plan;
@@ -25,6 +26,6 @@ pub mod render;
 pub mod runbook;
 pub mod status;
 pub mod text;
-mod thresholds;
+pub mod thresholds;
 
 pub use checks::shared_thp_may_be_used;

@@ -1,11 +1,11 @@
 //! The plan: the steps from a machine to its desired state, computed once for each answer.
 
 use super::{
-    check::{CheckId, Finding, Remedy, Status},
-    checks,
+    checks::{self, CheckId},
     decision::{self, Decision},
     desired::{self, Boot, Desired},
     diff,
+    finding::{Finding, Status},
 };
 use crate::model::{
     demand::PoolTarget,
@@ -23,6 +23,26 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The decisions that remain after the steps.
     pub remaining: Vec<Decision>,
+}
+
+/// The means to fix a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// Nothing has to be done.
+    Nothing,
+    /// These steps, in order.
+    Steps(Plan),
+    /// The remedy of another check, whose row prints it.
+    As(CheckId),
+    /// A person has to decide.
+    NeedsDecision(Decision),
+}
+
+impl Remedy {
+    /// Whether sessions end.
+    pub(crate) fn is_disruptive(&self) -> bool {
+        matches!(self, Self::Steps(plan) if plan.is_disruptive())
+    }
 }
 
 pub(crate) type Findings = [(CheckId, Finding)];

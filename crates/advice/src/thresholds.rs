@@ -1,6 +1,8 @@
-//! Thresholds above which a finding is worth an administrator's time, each with its reason. The RAM
-//! that pools have to leave is [`LEFT_PERCENT`](crate::model::memory::LEFT_PERCENT), because
-//! remedies use it, too.
+//! Thresholds above which a finding is worth an administrator's time, each with its reason.
+
+/// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
+/// reads that miss shared buffers depend on the file cache.
+pub const LEFT_PERCENT: u64 = 10;
 
 /// Idle huge pages are a warning if they exceed both this percentage of the needed pages ...
 pub(crate) const IDLE_OF_NEED_PERCENT: u64 = 10;

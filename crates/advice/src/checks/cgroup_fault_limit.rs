@@ -3,9 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Check, Cure, restart};
+use super::{
+    definition::{Check, Cure},
+    restart,
+};
 use crate::{
-    check::{Finding, Judgment, Unknown},
+    finding::{Finding, Judgment, Unknown},
     model::{
         demand,
         limits::{Breach, breaches},
@@ -13,7 +16,6 @@ use crate::{
         start::{self, Reason, StartOutcome},
         step::Counts,
     },
-    render,
 };
 use host::{
     escape,
@@ -101,7 +103,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
             return Err(Unknown(format!(
                 "{allows}. Only a start shows whether {} would be mapped. {}",
                 breach.least,
-                render::reason(&reason)
+                reason.to_string()
             )));
         }
         StartOutcome::SmallPages(..) | StartOutcome::Fails(..) => Finding::ok(

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, Status},
+    finding::{Finding, Judgment, Status},
     model::machine::Machine,
 };
 use host::{server::state::HugePages, units::PageSize};

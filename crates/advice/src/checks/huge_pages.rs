@@ -2,16 +2,15 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{CheckId, Finding, Judgment, Status},
     decision::{self, Decision},
+    finding::{Finding, Judgment, Status},
     model::{
         machine::Machine,
         numa,
         start::{self, Reason, StartOutcome},
     },
-    render,
 };
 use host::{
     server::state::{Backing, HugePages, SharedMemoryType},
@@ -86,7 +85,7 @@ fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
 /// The decision while the check is muted, or about pages that the nodes of the running server lack,
 /// whatever its next start needs.
 fn decision(machine: &Machine) -> Option<Decision> {
-    if CheckId::HugePages.is_muted(machine) && machine.backing() == Backing::SmallPages {
+    if machine.is_muted(CHECK.name) && machine.backing() == Backing::SmallPages {
         return Some(Decision::Text(
             "remove huge_pages from pg_hugeinfo.muted_checks: while it is muted, no remedy moves the server to huge pages"
                 .to_owned(),
@@ -136,7 +135,7 @@ fn on_small_pages(machine: &Machine) -> Finding {
             if reason == Reason::NoHugePages {
                 return Finding::ok(
                     "no_huge_pages",
-                    format!("On {base}. {}", render::reason(&reason)),
+                    format!("On {base}. {}", reason.to_string()),
                 );
             }
             let code = match &reason {
@@ -145,8 +144,8 @@ fn on_small_pages(machine: &Machine) -> Finding {
             };
             let next = match reason {
                 Reason::Sysv if code == "sysv" => String::new(),
-                Reason::Missing(_) => capitalized(&render::reason(&reason)),
-                reason => render::reason(&reason),
+                Reason::Missing(_) => capitalized(&reason.to_string()),
+                reason => reason.to_string(),
             };
             (Status::Warning, code, next)
         }

@@ -3,9 +3,9 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, whole},
+    finding::{Finding, Judgment, whole},
     model::machine::Machine,
 };
 

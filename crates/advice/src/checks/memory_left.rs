@@ -2,16 +2,19 @@
 
 use serde_json::json;
 
-use super::{Check, Cure, pool_size};
+use super::{
+    definition::{Check, Cure},
+    pool_size,
+};
 use crate::{
-    check::{Finding, Judgment, Status, whole},
     decision::{self, Decision, Lacks, Lower},
+    finding::{Finding, Judgment, Status, whole},
     model::{
         machine::Machine,
-        memory::{self, CgroupMemory, LEFT_PERCENT},
+        memory::{self, CgroupMemory},
         start::{self, Fit, StartOutcome},
     },
-    render,
+    thresholds::LEFT_PERCENT,
 };
 use host::{escape, units::Bytes};
 
@@ -67,10 +70,7 @@ fn of_pools(machine: &Machine) -> Judgment {
     let finding = if let Some(fit) = start::misfit(machine) {
         Finding::critical(
             "would_run_out_of_memory",
-            format!(
-                "After a restart, memory would run out. {}",
-                render::fit(&fit)
-            ),
+            format!("After a restart, memory would run out. {}", fit.to_string()),
         )
     } else if small > Bytes(0) && small + others > left {
         let others = match others {

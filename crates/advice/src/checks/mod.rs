@@ -6,6 +6,7 @@
 //! figures, named like SQL columns: bytes end in `_bytes`, counts of pages in `_pages`.
 
 mod cgroup_fault_limit;
+mod definition;
 mod huge_page_size;
 mod huge_pages;
 mod hugetlb_shm_group;
@@ -27,40 +28,16 @@ mod thp;
 mod thp_private;
 mod thp_shared;
 
-pub(crate) use page_tables::{
-    could_be_large as page_tables_could_be_large, need_huge_pages as page_tables_need_huge_pages,
-};
-pub(crate) use pool_size::{is_much_idle, largest_idle_size};
-pub(crate) use reboot::{decision as decision_about_boot, lower_pools as lower_pools_at_boot};
+pub(crate) use definition::Cure;
+pub(crate) use pool_size::largest_idle_size;
+pub(crate) use reboot::decision as decision_about_boot;
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{
-    check::{Finding, Judgment},
-    decision::Decision,
-};
-use crate::model::{
-    machine::{Machine, ServerState},
-    step::Step,
-};
-
-/// A check, with its documentation.
-struct Check {
-    /// The stable name, in SQL and in the documentation.
-    name: &'static str,
-    /// Judges a machine.
-    judge: fn(&Machine) -> Judgment,
-    /// Source of the remedy.
-    cure: Cure,
-    /// Whether it is about the memory or the processes of the running server.
-    needs_running_server: bool,
-    /// Whether its warnings count for the whole server.
-    counts_for_server: fn(&Machine) -> bool,
-    /// The section in docs/checks.md, in Markdown: the sources, the codes and the instructions. The
-    /// first column of the table has the codes, the second column their statuses.
-    docs: &'static str,
-}
+use super::finding::Finding;
+use crate::model::machine::{Machine, ServerState};
+use definition::Check;
 
 /// Defines [`CheckId`] and [`ALL`].
 macro_rules! checks {
@@ -106,19 +83,6 @@ checks! {
     Overcommit => overcommit,
     OomProtection => oom_protection,
     HugetlbShmGroup => hugetlb_shm_group,
-}
-
-/// Source of the remedy of a check.
-#[derive(Clone, Copy)]
-pub(crate) enum Cure {
-    /// There is no remedy.
-    None,
-    /// The plan. If the plan does not fix the finding, this decision, or that of the plan.
-    Core(fn(&Machine) -> Option<Decision>),
-    /// Steps that only this check needs.
-    Steps(fn(&Machine) -> Result<Vec<Step>, Decision>),
-    /// A person decides.
-    Decision(fn(&Machine) -> Decision),
 }
 
 impl CheckId {

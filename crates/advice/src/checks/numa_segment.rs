@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, whole},
     decision::Decision,
+    finding::{Finding, Judgment, whole},
     model::{
         machine::Machine,
         step::{ServiceChange, Step},

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, whole},
     decision::Decision,
     desired,
+    finding::{Finding, Judgment, whole},
     model::{
         demand::PoolTarget,
         machine::Machine,

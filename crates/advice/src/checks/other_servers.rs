@@ -4,11 +4,11 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, Unknown, whole},
     decision::{self, Decision},
     desired,
+    finding::{Finding, Judgment, Unknown, whole},
     model::{
         demand::{self, Demands, Hidden, When, Who},
         machine::Machine,

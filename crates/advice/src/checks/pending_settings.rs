@@ -2,10 +2,14 @@
 
 use serde_json::json;
 
-use super::{Check, Cure, cgroup_fault_limit, restart};
+use super::{
+    cgroup_fault_limit,
+    definition::{Check, Cure},
+    restart,
+};
 use crate::{
-    check::{Finding, Judgment, Status, Unknown, whole},
     decision::Decision,
+    finding::{Finding, Judgment, Status, Unknown, whole},
     model::machine::Machine,
 };
 use host::server::state::Files;

@@ -3,9 +3,9 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, whole},
+    finding::{Finding, Judgment, whole},
     model::{demand::PoolTarget, machine::Machine},
 };
 use host::units::{PageSize, Pages, huge_pages};

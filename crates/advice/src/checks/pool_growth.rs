@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, whole},
+    finding::{Finding, Judgment, whole},
     model::{forecast::Forecast, machine::Machine},
 };
 use host::units::{PageSize, Pages, huge_pages};

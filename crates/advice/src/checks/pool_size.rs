@@ -2,18 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{CheckId, Finding, Judgment, Status},
     decision::{self, Decision},
+    finding::{Finding, Judgment, Status},
     model::{
-        demand::{IdleFor, PoolTarget},
+        demand::{self, IdleFor, PoolTarget},
         machine::Machine,
-        memory, numa,
+        numa,
         start::{self, Reason, StartOutcome},
     },
-    render,
-    thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
 };
 use host::units::{Bytes, PageSize, Pages, huge_pages};
 
@@ -44,21 +42,6 @@ not visible and does not count.
 ",
 };
 
-/// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more
-/// than a hundredth of RAM, or the pools leave too little RAM.
-pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: PageSize) -> bool {
-    let idle = idle * size;
-    let of_ram = machine
-        .ram()
-        .map_or(Bytes(0), |ram| ram.percent(IDLE_OF_RAM_PERCENT));
-    // Any page counts if the pools leave too little.
-    let is_short = memory::missing_outside_pools(machine).unwrap_or_default() > Bytes(0);
-    if is_short && idle > Bytes(0) {
-        return true;
-    }
-    idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
-}
-
 fn targets(machine: &Machine) -> Option<Vec<PoolTarget>> {
     let next = machine.next_start();
     let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
@@ -68,7 +51,7 @@ fn targets(machine: &Machine) -> Option<Vec<PoolTarget>> {
 }
 
 fn is_large(machine: &Machine, target: &PoolTarget) -> bool {
-    is_much_idle(machine, target.idle(), target.now.total(), target.now.size)
+    demand::is_much_idle(machine, target.idle(), target.now.total(), target.now.size)
 }
 
 /// The page size of the pool with the most idle memory that is worth releasing.
@@ -97,7 +80,7 @@ fn judge(machine: &Machine) -> Judgment {
     if let StartOutcome::SmallPages(Reason::NoHugePages, _) = start::outcome(machine) {
         return Ok(Finding::ok(
             "no_huge_pages",
-            render::reason(&Reason::NoHugePages),
+            Reason::NoHugePages.to_string(),
         ));
     }
     machine.state.pools.as_ref()?;
@@ -188,7 +171,7 @@ fn evidence(target: &PoolTarget) -> Value {
 
 /// The decision about idle pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    if CheckId::PoolSize.is_muted(machine) {
+    if machine.is_muted(CHECK.name) {
         return Some(Decision::Text(
             "remove pool_size from pg_hugeinfo.muted_checks: while it is muted, no remedy releases idle pages"
                 .to_owned(),
@@ -201,7 +184,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
                 "release up to {} node by node (hugeinfo_numa), and keep {} on NUMA {}, which the server is allowed to use",
                 huge_pages(target.idle(), target.now.size),
                 target.now.of_this_server(),
-                render::named_nodes(&numa::allowed_numbers(machine))
+                numa::named_nodes(&numa::allowed_numbers(machine))
             ))
         })
     })

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{CheckId, Finding, Judgment, whole},
     decision::{self, Decision},
-    model::{Blocked, demand::Demands, machine::Machine, memory, next_boot, numa},
-    render,
+    finding::{Finding, Judgment, whole},
+    model::{apply::Blocked, demand::Demands, machine::Machine, memory, next_boot, numa},
 };
 use host::{
     linux::{boot::Request, hugepages::Pool},
@@ -141,7 +140,7 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
         return Finding::unknown(format!(
             "{sets} on all NUMA nodes together; the server needs {} on those that it is allowed to use ({}).",
             demands.of_this_server(),
-            render::numbers(&numa::allowed_numbers(machine))
+            numa::numbers(&numa::allowed_numbers(machine))
         ));
     }
     Finding::ok("set_at_boot", format!("{sets}."))
@@ -181,37 +180,9 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     ))
 }
 
-/// The decision to lower the pools that the boot sets larger than needed, by this much in total.
-/// `None`: the excess is smaller.
-pub(crate) fn lower_pools(machine: &Machine, by: Bytes) -> Option<Decision> {
-    let boot = machine.next_boot()?;
-    let next = machine.next_start();
-    let (mut unneeded, mut lines) = (Bytes(0), Vec::new());
-    for (size, pages) in memory::pools_at_boot(machine) {
-        let Some(request) = boot.pages(size.0).filter(|request| request.pages > 0) else {
-            continue;
-        };
-        let pages = pages.unwrap_or_default();
-        let needed = Demands::at_boot(machine, size, &next)?.total();
-        unneeded = unneeded + (pages - needed) * size;
-        lines.push(format!(
-            "{} sets {}",
-            request.place,
-            huge_pages(pages, size)
-        ));
-    }
-    (unneeded >= by).then(|| {
-        Decision::Text(format!(
-            "lower the pools of the next boot by at least {} MB ({})",
-            by.megabytes_at_least(),
-            lines.join(", ")
-        ))
-    })
-}
-
 /// The decision about the next boot, if no line is missing.
 pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
-    if CheckId::Reboot.is_muted(machine) {
+    if machine.is_muted(CHECK.name) {
         return Some(Decision::Text(
             "remove reboot from pg_hugeinfo.muted_checks: while it is muted, no remedy changes the next boot"
                 .to_owned(),

@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Check, Cure};
+use super::definition::{Check, Cure};
 use crate::{
-    check::{Finding, Judgment, Unknown},
     decision::Decision,
+    finding::{Finding, Judgment, Unknown},
     model::{
         forecast::Forecast,
         machine::{Machine, ServerState},
         start::{self, Fit, Reason, StartOutcome},
     },
-    render,
 };
 use host::units::capitalized;
 
@@ -62,23 +61,23 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             "only_a_start_shows",
             format!(
                 "Only a start shows whether the server gets huge pages. {}",
-                render::reason(&reason)
+                reason.to_string()
             ),
         ),
-        StartOutcome::Unknown(reason) => return Err(Unknown(render::reason(&reason))),
+        StartOutcome::Unknown(reason) => return Err(Unknown(reason.to_string())),
         StartOutcome::Fails(reason, Some(fit)) => Finding::critical(
             "would_not_start",
             format!(
                 "{capital} would fail. {} {}",
-                render::reason(&reason),
-                render::fit(&fit)
+                reason.to_string(),
+                fit.to_string()
             ),
         ),
         StartOutcome::Fails(reason, None) => Finding::critical(
             "would_not_start",
             format!(
                 "{capital} would fail, because huge_pages = on. {}",
-                render::reason(&reason)
+                reason.to_string()
             ),
         ),
         StartOutcome::SmallPages(
@@ -88,29 +87,23 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             "would_run_out_of_memory",
             format!(
                 "After {start}, memory would run out. {} {}",
-                render::reason(&reason),
-                render::fit(&fit)
+                reason.to_string(),
+                fit.to_string()
             ),
         ),
         StartOutcome::SmallPages(reason @ (Reason::Off | Reason::Sysv), _) if !has_them => {
-            Finding::ok("does_not_ask", render::reason(&reason))
+            Finding::ok("does_not_ask", reason.to_string())
         }
         StartOutcome::SmallPages(reason @ Reason::NoHugePages, _) => {
-            Finding::ok("no_huge_pages", render::reason(&reason))
+            Finding::ok("no_huge_pages", reason.to_string())
         }
         StartOutcome::SmallPages(reason, _) if has_them => Finding::warning(
             "would_lose_at_restart",
-            format!(
-                "A restart would lose huge pages. {}",
-                render::reason(&reason)
-            ),
+            format!("A restart would lose huge pages. {}", reason.to_string()),
         ),
         StartOutcome::SmallPages(reason, _) => Finding::warning(
             "would_not_get",
-            format!(
-                "{capital} would not get huge pages. {}",
-                render::reason(&reason)
-            ),
+            format!("{capital} would not get huge pages. {}", reason.to_string()),
         ),
     };
     Ok(finding.with(evidence(machine)))

@@ -1,7 +1,7 @@
 //! Parts that the checks of transparent huge pages have in common.
 
 use crate::{
-    check::{Unknown, whole},
+    finding::{Unknown, whole},
     model::{machine::Machine, step::Step},
 };
 use host::linux::{error::Absence, transparent_hugepage::Modes};

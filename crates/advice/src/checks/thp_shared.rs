@@ -4,12 +4,12 @@
 use serde_json::json;
 
 use super::{
-    Check, Cure,
+    definition::{Check, Cure},
     thp::{self, File},
 };
 use crate::{
-    check::{Finding, Judgment, whole},
     decision::Decision,
+    finding::{Finding, Judgment, whole},
     model::machine::Machine,
 };
 use host::{linux::transparent_hugepage::Modes, units::Bytes};

@@ -14,9 +14,12 @@ use host::{
     units::{Bytes, PageSize, Pages},
 };
 
-use crate::model::{
-    machine::Machine,
-    memory::{self, CommitLimit},
+use crate::{
+    model::{
+        machine::Machine,
+        memory::{self, CommitLimit},
+    },
+    thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
 };
 
 /// Pages that a server or other programs need.
@@ -513,6 +516,21 @@ impl PoolTarget {
     fn asked_at_boot(&self) -> Pages {
         self.at_boot.as_ref().map_or(Pages(0), |(pages, _)| *pages)
     }
+}
+
+/// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more
+/// than a hundredth of RAM, or the pools leave too little RAM.
+pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: PageSize) -> bool {
+    let idle = idle * size;
+    let of_ram = machine
+        .ram()
+        .map_or(Bytes(0), |ram| ram.percent(IDLE_OF_RAM_PERCENT));
+    // Any page counts if the pools leave too little.
+    let is_short = memory::missing_outside_pools(machine).unwrap_or_default() > Bytes(0);
+    if is_short && idle > Bytes(0) {
+        return true;
+    }
+    idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }
 
 fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use host::server::{
     facts::Facts,
+    setting::SettingSource,
     state::{AllowedNodes, Backing, HugePages, Server, SharedMemoryType, State},
 };
 use host::{
@@ -21,7 +22,7 @@ use host::{
 use crate::model::{
     allowed_part::{AllowedPart, allowed_parts},
     faulted_in::FaultedIn,
-    step::ServiceChange,
+    step::{ServiceChange, SettingPlace},
 };
 
 /// Whether the server runs.
@@ -287,5 +288,21 @@ impl Machine {
     /// Whether an administrator turned huge pages off: the default is `try`.
     pub fn is_turned_off(&self) -> bool {
         self.state.next_start().huge_pages == HugePages::Off
+    }
+
+    /// The place where a setting can be changed so that the next start uses it. `source`: `None` if
+    /// it is that of the running server.
+    pub fn setting_place(&self, name: &str, source: Option<&SettingSource>) -> SettingPlace {
+        let known = self.state.next.settings.get(name);
+        let source = source.or(known.map(|setting| &setting.source));
+        let is_forbidden = self.whole().is_some_and(|facts| !facts.allows_alter_system);
+        match source {
+            Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
+            Some(SettingSource::File(line)) if is_forbidden => {
+                SettingPlace::File(line.as_ref().map(|line| line.path.clone()))
+            }
+            _ if is_forbidden => SettingPlace::File(None),
+            _ => SettingPlace::AlterSystem,
+        }
     }
 }

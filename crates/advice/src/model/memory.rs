@@ -9,12 +9,8 @@ use host::{
 
 use crate::{
     model::{faulted_in::FaultedIn, machine::Machine},
-    thresholds::COMMITTED_PERCENT,
+    thresholds::{COMMITTED_PERCENT, LEFT_PERCENT},
 };
-
-/// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
-/// reads that miss shared buffers depend on the file cache.
-pub const LEFT_PERCENT: u64 = 10;
 
 /// This share of RAM stays available while a pool grows, for all programs that allocate meanwhile.
 const SPARE_PERCENT: u64 = 2;

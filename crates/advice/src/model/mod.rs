@@ -4,7 +4,7 @@
 //! the kernel, the answer is on the safe side or unknown.
 
 pub mod allowed_part;
-mod apply;
+pub mod apply;
 pub mod demand;
 pub mod faulted_in;
 pub mod forecast;
@@ -18,5 +18,3 @@ pub mod page_tables;
 pub mod pool_change;
 pub mod start;
 pub mod step;
-
-pub use apply::{Blocked, ready_pages};

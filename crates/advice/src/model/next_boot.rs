@@ -2,7 +2,7 @@
 //! a new one.
 
 use crate::model::{
-    Blocked,
+    apply::Blocked,
     demand::Demands,
     machine::Machine,
     memory::{self, CommitLimit},

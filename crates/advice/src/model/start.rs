@@ -1,11 +1,12 @@
 //! The outcome of the next start of PostgreSQL (port/sysv_shmem.c `CreateAnonymousSegment`).
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use host::server::state::{AllowedNodes, HugePages, Server, SharedMemoryType};
 use host::{
+    escape,
     linux::{error::Absence, hugepages::Pool},
-    units::{Bytes, PageSize, Pages},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 use crate::model::{
@@ -79,6 +80,67 @@ pub enum Reason {
     Missing(String),
 }
 
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => write!(f, "The next start uses huge_pages = off."),
+            Self::Sysv => write!(
+                f,
+                "The next start uses shared_memory_type = sysv, which cannot use huge pages."
+            ),
+            Self::NoHugePages => write!(f, "This kernel or processor has no huge pages."),
+            Self::NoSuchSize { asked, known } => {
+                let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "huge_page_size asks for {asked} pages; the kernel has {}.",
+                    known.join(", ")
+                )
+            }
+            Self::Limits(limits) => {
+                let limits: Vec<_> = limits.iter().map(ToString::to_string).collect();
+                write!(f, "{}", limits.join(" "))
+            }
+            Self::PoolShort {
+                size,
+                required,
+                available,
+                other,
+            } => {
+                let verb = available.verb("is", "are");
+                let needed = huge_pages(*required, *size);
+                write!(f, "Needs {needed}; {available} {verb} available.")?;
+                match other {
+                    Some(other) => write!(f, " There are enough {other} pages."),
+                    None => Ok(()),
+                }
+            }
+            Self::NodesShort {
+                size,
+                required,
+                available,
+                nodes,
+            } => write!(
+                f,
+                "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} {} available there.",
+                huge_pages(*required, *size),
+                numa::numbers(nodes),
+                available.verb("is", "are")
+            ),
+            Self::Overcommit {
+                size,
+                required,
+                missing,
+            } => write!(
+                f,
+                "Needs {}; the kernel has to allocate {missing} of them during the start (vm.nr_overcommit_hugepages).",
+                huge_pages(*required, *size)
+            ),
+            Self::Missing(why) => write!(f, "{why}."),
+        }
+    }
+}
+
 /// A limit of a cgroup that the next start exceeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LowLimit {
@@ -96,6 +158,18 @@ impl LowLimit {
             limit: breach.limit,
             needed: breach.most,
         }
+    }
+}
+
+impl fmt::Display for LowLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Cgroup {} limits reserved huge pages to {}, but {} is needed.",
+            escape::name(&self.cgroup),
+            self.limit,
+            self.needed
+        )
     }
 }
 
@@ -131,6 +205,43 @@ pub enum Fit {
         /// By how much the limit has to be raised to be sure.
         to_raise: Bytes,
     },
+}
+
+impl fmt::Display for Fit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fits => write!(f, "Small pages can hold the segment."),
+            Self::BeyondCommitLimit { segment, room } => write!(
+                f,
+                "On small pages, the segment takes {segment}; CommitLimit leaves {room}."
+            ),
+            Self::BeyondMemory {
+                segment,
+                left,
+                others,
+                ..
+            } => {
+                let who = match *others {
+                    Bytes(0) => "the pools",
+                    _ => "the pools and other servers on small pages",
+                };
+                write!(
+                    f,
+                    "On small pages, the segment takes {segment}; {who} leave {left} of RAM."
+                )
+            }
+            Self::BeyondCgroup {
+                cgroup,
+                limit,
+                needed,
+                ..
+            } => write!(
+                f,
+                "On small pages, cgroup {} needs {needed}; its memory limit is {limit}.",
+                escape::name(cgroup)
+            ),
+        }
+    }
 }
 
 /// The outcome of a start with the settings of the next start, once the running server has stopped.

@@ -1,4 +1,4 @@
-//! The steps that an administrator can take, as data. `crate::render` turns them into
+//! The steps that an administrator can take, as data. The module `render` turns them into
 //! commands.
 
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::{super::desired, sentences::numbers};
 use crate::model::{
     demand::{Demands, When},
     machine::{Machine, ServerState},
@@ -193,7 +192,7 @@ fn service(machine: &Machine, change: ServiceChange) -> String {
         ServiceChange::ExposeBackends => format!("set {children}"),
         ServiceChange::Interleave => {
             let nodes = match machine.is_bound_to_nodes() {
-                true => numbers(&numa::allowed_numbers(machine)).replace(' ', ""),
+                true => numa::numbers(&numa::allowed_numbers(machine)).replace(' ', ""),
                 false => "all".to_owned(),
             };
             format!("start PostgreSQL with numactl --interleave={nodes}")
@@ -409,7 +408,7 @@ pub(crate) fn before_start(
             ))
         }
         Step::Start if insists => {
-            let place = match desired::place(machine, "huge_pages", None) {
+            let place = match machine.setting_place("huge_pages", None) {
                 SettingPlace::AlterSystem => "in postgresql.auto.conf".to_owned(),
                 SettingPlace::File(Some(file)) => format!("in {}", escape::name(file)),
                 SettingPlace::File(None) => "in the configuration file".to_owned(),

@@ -1,13 +1,11 @@
-//! Steps as commands, and decisions and reasons as sentences. No command is formatted elsewhere.
+//! Steps as commands. No command is formatted elsewhere.
 
 mod commands;
-mod sentences;
 
 pub(crate) use commands::before_start;
 pub use commands::{Place, command, data, instruction, place, why};
-pub(crate) use sentences::{fit, named_nodes, numbers, reason};
 
-use super::check::Remedy;
+use super::plan::Remedy;
 use crate::model::{machine::Machine, step::Step};
 
 /// The remedy as text that can be pasted: commands are commands, everything else is a comment.

@@ -4,17 +4,18 @@ use std::time::Instant;
 
 use std::sync::Arc;
 
+use advice::thresholds::LEFT_PERCENT;
 use advice::{
     answer::{self, Answer, findings, verdict},
     check::{CheckId, CheckResult, Finding, Remedy, Status},
     decision::{Decision, Lower},
     ensure,
     model::{
-        Blocked,
+        apply::Blocked,
         demand::{self, Demands, PoolTarget, When},
         forecast::{self, Forecast},
         machine::{Machine, ServerState},
-        memory::{self, CommitLimit, LEFT_PERCENT},
+        memory::{self, CommitLimit},
         next_boot,
         start::{self, StartOutcome},
         step::{Pending, SettingPlace, Step},

@@ -1,17 +1,15 @@
 //! Decisions for a person, if no command is safe.
 
-use crate::{
-    checks,
-    model::{
-        Blocked,
-        allowed_part::NodePart,
-        demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
-        machine::Machine,
-        memory::{self, CommitLimit},
-        numa,
-        start::{self, Fit, Reason, StartOutcome},
-    },
-    render,
+mod sentences;
+
+use crate::model::{
+    allowed_part::NodePart,
+    apply::Blocked,
+    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
+    machine::Machine,
+    memory::{self, CommitLimit},
+    numa,
+    start::{self, Fit, Reason, StartOutcome},
 };
 use host::{
     linux::boot::Words,
@@ -248,12 +246,12 @@ pub(crate) fn of_blocked(
         Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
         Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => of_fit(machine, fit),
         Blocked::WouldNotStart(reason, None) => would_not_start(machine, &reason),
-        Blocked::LosesHugePages(reason) => Decision::WouldNotStart(render::reason(&reason)),
+        Blocked::LosesHugePages(reason) => Decision::WouldNotStart(reason.to_string()),
         Blocked::OnlyAStartShows(reason) => match reason {
             Reason::Missing(why) => Decision::Text(format!(
                 "find out why some facts are unknown (hugeinfo_sources): {why}"
             )),
-            reason => Decision::OnlyAStartShows(render::reason(&reason)),
+            reason => Decision::OnlyAStartShows(reason.to_string()),
         },
         Blocked::ConfigurationFiles => Decision::CorrectFiles(String::new()),
         Blocked::Fragmented | Blocked::Inapplicable => Decision::Text(
@@ -320,8 +318,36 @@ pub(crate) fn of_boot(machine: &Machine, demands: &Demands, blocked: Blocked) ->
             .map(|ratio| Bytes(limit.missing().0 / ratio * 100 + 100)),
         _ => None,
     };
-    by.and_then(|by| checks::lower_pools_at_boot(machine, by))
+    by.and_then(|by| lower_pools_at_boot(machine, by))
         .unwrap_or_else(|| of_blocked(machine, demands.size, demands.of_this_server(), blocked))
+}
+
+/// The decision to lower the pools that the boot sets larger than needed, by this much in total.
+/// `None`: the excess is smaller.
+fn lower_pools_at_boot(machine: &Machine, by: Bytes) -> Option<Decision> {
+    let boot = machine.next_boot()?;
+    let next = machine.next_start();
+    let (mut unneeded, mut lines) = (Bytes(0), Vec::new());
+    for (size, pages) in memory::pools_at_boot(machine) {
+        let Some(request) = boot.pages(size.0).filter(|request| request.pages > 0) else {
+            continue;
+        };
+        let pages = pages.unwrap_or_default();
+        let needed = Demands::at_boot(machine, size, &next)?.total();
+        unneeded = unneeded + (pages - needed) * size;
+        lines.push(format!(
+            "{} sets {}",
+            request.place,
+            huge_pages(pages, size)
+        ));
+    }
+    (unneeded >= by).then(|| {
+        Decision::Text(format!(
+            "lower the pools of the next boot by at least {} MB ({})",
+            by.megabytes_at_least(),
+            lines.join(", ")
+        ))
+    })
 }
 
 /// The decision about a next start that would fail for a reason that no step removes.
@@ -346,7 +372,7 @@ pub(crate) fn next_start_fits(machine: &Machine) -> bool {
 /// A start with `huge_pages = on` fails. If small pages do not fit either, that decides.
 fn would_not_start(machine: &Machine, reason: &Reason) -> Decision {
     match start::fit_on_small_pages(machine) {
-        Fit::Fits => Decision::WouldNotStart(render::reason(reason)),
+        Fit::Fits => Decision::WouldNotStart(reason.to_string()),
         fit => of_fit(machine, fit),
     }
 }

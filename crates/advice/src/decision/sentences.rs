@@ -1,115 +1,16 @@
-//! Reasons and decisions as sentences.
+//! Decisions as sentences.
 
 use std::fmt;
 
+use super::{Decision, Lacks, Lower};
 use crate::{
-    decision::{Decision, Lacks, Lower},
-    model::{
-        allowed_part::NodePart,
-        memory::LEFT_PERCENT,
-        start::{Fit, LowLimit, Reason},
-    },
+    model::{allowed_part::NodePart, numa::named_nodes},
+    thresholds::LEFT_PERCENT,
 };
 use host::{
-    escape,
     linux::{boot::Words, numa::nodes},
     units::{Bytes, Pages, huge_pages},
 };
-
-/// Why the next start gets no huge pages, or might not.
-pub(crate) fn reason(reason: &Reason) -> String {
-    match reason {
-        Reason::Off => "The next start uses huge_pages = off.".to_owned(),
-        Reason::Sysv => {
-            "The next start uses shared_memory_type = sysv, which cannot use huge pages.".to_owned()
-        }
-        Reason::NoHugePages => "This kernel or processor has no huge pages.".to_owned(),
-        Reason::NoSuchSize { asked, known } => {
-            let known: Vec<_> = known.iter().map(ToString::to_string).collect();
-            format!(
-                "huge_page_size asks for {asked} pages; the kernel has {}.",
-                known.join(", ")
-            )
-        }
-        Reason::Limits(limits) => {
-            let limits: Vec<_> = limits.iter().map(limit).collect();
-            limits.join(" ")
-        }
-        Reason::PoolShort {
-            size,
-            required,
-            available,
-            other,
-        } => {
-            let verb = available.verb("is", "are");
-            let needed = huge_pages(*required, *size);
-            let other = other.map_or_else(String::new, |other| {
-                format!(" There are enough {other} pages.")
-            });
-            format!("Needs {needed}; {available} {verb} available.{other}")
-        }
-        Reason::NodesShort {
-            size,
-            required,
-            available,
-            nodes,
-        } => format!(
-            "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} {} available there.",
-            huge_pages(*required, *size),
-            numbers(nodes),
-            available.verb("is", "are")
-        ),
-        Reason::Overcommit {
-            size,
-            required,
-            missing,
-        } => format!(
-            "Needs {}; the kernel has to allocate {missing} of them during the start (vm.nr_overcommit_hugepages).",
-            huge_pages(*required, *size)
-        ),
-        Reason::Missing(why) => format!("{why}."),
-    }
-}
-
-fn limit(limit: &LowLimit) -> String {
-    format!(
-        "Cgroup {} limits reserved huge pages to {}, but {} is needed.",
-        escape::name(&limit.cgroup),
-        limit.limit,
-        limit.needed
-    )
-}
-
-/// Whether small pages can hold the segment.
-pub(crate) fn fit(fit: &Fit) -> String {
-    match fit {
-        Fit::Fits => "Small pages can hold the segment.".to_owned(),
-        Fit::BeyondCommitLimit { segment, room } => {
-            format!("On small pages, the segment takes {segment}; CommitLimit leaves {room}.")
-        }
-        Fit::BeyondMemory {
-            segment,
-            left,
-            others,
-            ..
-        } => {
-            let who = match *others {
-                Bytes(0) => "the pools",
-                _ => "the pools and other servers on small pages",
-            };
-            format!("On small pages, the segment takes {segment}; {who} leave {left} of RAM.")
-        }
-        Fit::BeyondCgroup {
-            cgroup,
-            limit,
-            needed,
-            ..
-        } => format!(
-            "On small pages, cgroup {} needs {needed}; its memory limit is {limit}.",
-            escape::name(cgroup)
-        ),
-    }
-}
 
 impl fmt::Display for Lower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,18 +42,6 @@ fn one_of<const N: usize>(ways: [Option<String>; N]) -> String {
         [one] => format!("{one}, or {last}"),
         several => format!("{}, or {last}", several.join(", ")),
     }
-}
-
-/// `node 0` or `nodes 0, 1`.
-pub(crate) fn named_nodes(nodes: &[u32]) -> String {
-    let noun = if nodes.len() == 1 { "node" } else { "nodes" };
-    format!("{noun} {}", numbers(nodes))
-}
-
-/// `0, 1`.
-pub(crate) fn numbers(nodes: &[u32]) -> String {
-    let all: Vec<_> = nodes.iter().map(ToString::to_string).collect();
-    all.join(", ")
 }
 
 impl fmt::Display for Decision {
