@@ -57,12 +57,16 @@ impl Desired {
         let next = wanted_settings(machine)?;
         let settings = settings_towards(machine, &next);
         let is_on_small_pages = machine.backing() == Backing::SmallPages;
+        let can_have_size = match machine.size_to_map(&next) {
+            Some(size) => machine.pool(size).is_some() || machine.state.pools.is_err(),
+            None => machine.state.meminfo.is_err(),
+        };
         // If huge_pages is muted, somebody wants the server to stay on small pages.
         let moves = is_on_small_pages
             && !machine.is_muted("huge_pages")
             && next.asks_for_huge_pages()
             && machine.segment().is_some()
-            && (machine.default_size().is_some() || machine.state.meminfo.is_err());
+            && can_have_size;
         let restart = moves || pending == Pending::Restart;
         Ok(Self {
             reload: pending == Pending::Reload && !restart,
@@ -249,18 +253,9 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         return Err(decision::of_boot(machine, &demands, blocked));
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
-        let others = match pages - own {
-            Pages(0) => String::new(),
-            others => format!(" and {others} more for others"),
-        };
-        let later = request.filter(|request| !request.place.is_command_line());
-        let remove = later.map_or_else(String::new, |request| {
-            let place = &request.place;
-            format!(" and remove {place}, which sets the whole pool later")
-        });
         return Err(Decision::Text(format!(
-            "on the kernel command line, request {} for NUMA {}{others} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
-            huge_pages(own, size),
+            "allocate {} at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs {own} on {}",
+            huge_pages(pages, size),
             numa::named_nodes(&numa::allowed_numbers(machine))
         )));
     }

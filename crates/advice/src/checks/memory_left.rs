@@ -225,11 +225,11 @@ fn decision(machine: &Machine) -> Option<Decision> {
     let lower = match size {
         // Idle pages of a bound server are released by node.
         Some(_) if machine.is_bound_to_nodes() => None,
+        _ if lacks == Lacks::SmallPages => Lower::by_bytes(machine, missing),
         Some(size) => {
             let required = machine.pages_mapped(&next, size);
             Lower::by_pages(machine, size, required, missing.in_pages(size))
         }
-        None if lacks == Lacks::SmallPages => Lower::by_bytes(machine, missing),
         // Smaller shared buffers do not make the pools smaller.
         None => None,
     };

@@ -354,6 +354,9 @@ fn lower_pools_at_boot(machine: &Machine, by: Bytes) -> Option<Decision> {
 pub(crate) fn of_next_start(machine: &Machine) -> Decision {
     match start::outcome(machine) {
         StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
+        StartOutcome::SmallPages(reason @ Reason::NoSuchSize { .. }, Fit::Fits) => {
+            Decision::WouldNotStart(reason.to_string())
+        }
         outcome => match outcome.misfit() {
             Some(fit) => of_fit(machine, fit),
             None => Decision::Text(

@@ -1,6 +1,6 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
-use host::server::state::{Backing, Server};
+use host::server::state::{Backing, Files, Server};
 use host::{
     linux::{boot::Edit, process::segment::Segment},
     units::{Bytes, PageSize, Pages},
@@ -15,7 +15,7 @@ use crate::model::{
     numa, page_tables,
     pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
-    step::{LimitChange, ServiceChange, SettingPlace, Step},
+    step::{LimitChange, ServiceChange, SettingChange, SettingPlace, Step},
 };
 
 /// Why a step is impossible or hazardous.
@@ -104,10 +104,7 @@ impl Machine {
             Step::Demote { from, into, pages } => self.demote(*from, *into, *pages)?,
             Step::SetPoolAtBoot { edit, .. } => self.edit_boot(edit)?,
             Step::RaiseLimit(change) => self.raise_limit(change)?,
-            Step::ChangeSetting(change) => {
-                let is_on_command_line = change.place == SettingPlace::CommandLine;
-                self.state.next.change(&change.next, is_on_command_line);
-            }
+            Step::ChangeSetting(change) => self.change_setting(change),
             // The settings that it makes effective do not change the segment.
             Step::Reload => {}
             Step::ChangeService(change) => self.service.push(*change),
@@ -310,6 +307,35 @@ impl Machine {
         }
         limits::set(self, change);
         Ok(())
+    }
+
+    fn change_setting(&mut self, change: &SettingChange) {
+        // The figures of the running server are exact, which those of PostgreSQL might not be.
+        let is_new = change.next.as_ref() != Ok(&self.next_start());
+        let next = &mut self.state.next;
+        if let Ok(server) = &change.next {
+            next.gives_up_huge_pages = !server.asks_for_huge_pages();
+        }
+        if change.place == SettingPlace::CommandLine {
+            next.on_command_line = change.next.clone().ok();
+            if change.next.is_ok() && next.files.stop_a_start() {
+                next.files = Files::Valid;
+            }
+            return;
+        }
+        if let Ok(server) = &change.next
+            && is_new
+        {
+            next.server = Some(server.clone());
+        }
+        // Other pending settings stay unknown. Otherwise, PostgreSQL has judged the files with this
+        // change and those before it.
+        if !next.files.hide_pending_settings() {
+            next.files = match &change.next {
+                Ok(_) => Files::Valid,
+                Err(message) => Files::Refused(message.clone()),
+            };
+        }
     }
 
     fn stop(&mut self) -> Result<(), Blocked> {

@@ -298,9 +298,7 @@ impl Machine {
         let is_forbidden = self.whole().is_some_and(|facts| !facts.allows_alter_system);
         match source {
             Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
-            Some(SettingSource::File(line)) if is_forbidden => {
-                SettingPlace::File(line.as_ref().map(|line| line.path.clone()))
-            }
+            Some(SettingSource::File(line)) if is_forbidden => SettingPlace::File(line.clone()),
             _ if is_forbidden => SettingPlace::File(None),
             _ => SettingPlace::AlterSystem,
         }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use host::server::state::Server;
+use host::server::{setting::FileLine, state::Server};
 use host::{
     linux::boot::Edit,
     units::{Bytes, PageSize, Pages},
@@ -110,7 +110,7 @@ pub enum SettingPlace {
     /// `ALTER SYSTEM`.
     AlterSystem,
     /// A line of a file, where `ALTER SYSTEM` is not allowed. `None`: which file is unknown.
-    File(Option<PathBuf>),
+    File(Option<FileLine>),
     /// The command line of the server, which takes precedence over all files.
     CommandLine,
 }

@@ -149,7 +149,7 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
             let line = format!("{} = {}", change.name, setting_value(&change.value));
             match &change.place {
                 SettingPlace::AlterSystem => line,
-                SettingPlace::File(Some(file)) => format!("in {}: {line}", escape::name(file)),
+                SettingPlace::File(Some(file)) => format!("in {file}: {line}"),
                 SettingPlace::File(None) => format!("in the configuration file: {line}"),
                 SettingPlace::CommandLine => {
                     let facts = machine.whole();
@@ -410,7 +410,7 @@ pub(crate) fn before_start(
         Step::Start if insists => {
             let place = match machine.setting_place("huge_pages", None) {
                 SettingPlace::AlterSystem => "in postgresql.auto.conf".to_owned(),
-                SettingPlace::File(Some(file)) => format!("in {}", escape::name(file)),
+                SettingPlace::File(Some(file)) => format!("in {file}"),
                 SettingPlace::File(None) => "in the configuration file".to_owned(),
                 SettingPlace::CommandLine => "on the command line of the server".to_owned(),
             };

@@ -48,7 +48,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 17] = [
+pub const ROWS: [Row; 20] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -430,5 +430,46 @@ pub const ROWS: [Row; 17] = [
             });
         },
         boot_line_is_never_withheld,
+    ),
+    // The kernel does not have the page size, and its default size is unknown.
+    (
+        |spec| {
+            bare(spec);
+            spec.server.next.plus_kb = 953_952;
+            spec.server.next.size = SizeSpec::Bytes(3 * MB);
+            spec.absent = vec![2];
+        },
+        absent_facts_yield_no_command,
+    ),
+    // PostgreSQL states the present segment in whole MB, one page more than it has.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![32];
+            spec.server.next.percent_of_ram = 34;
+            spec.server.next.plus_kb = 481_160;
+            spec.server.next.size = SizeSpec::Bytes(3 * MB / 2);
+        },
+        plan_for_present_settings_is_the_plan,
+    ),
+    // Small pages are missing, although the server asks for huge ones.
+    (
+        |spec| {
+            bare(spec);
+            spec.server.is_on_huge_pages = false;
+            spec.host.nodes_gb = vec![4];
+            spec.host.strict = Some(Strict::Ratio(30));
+            spec.host.swap_gb = 8;
+            spec.host.committed_percent = 100;
+            spec.server.next.percent_of_ram = 52;
+            spec.server.next.plus_kb = 1_257_560;
+            spec.others = vec![OtherSpec {
+                mb: 119,
+                percent_of_ram: 42,
+                huge_pages: 'f',
+                ..OTHER
+            }];
+        },
+        decisions_are_enough,
     ),
 ];

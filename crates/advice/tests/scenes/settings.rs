@@ -55,7 +55,7 @@ fn places() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # in /etc/postgresql/17/main/postgresql.conf: shared_memory_type = 'mmap'
+            # in /etc/postgresql/17/main/postgresql.conf, line 42: shared_memory_type = 'mmap'
             # restart PostgreSQL (ends all sessions)"#]]),
         when("ALTER SYSTEM set it, and is not allowed", |m| {
             sysv(m, SettingSource::AutoConf, false);
@@ -397,7 +397,7 @@ fn planned_settings_are_changed_where_they_come_from() {
     larger.settings[0].source = line();
     assert_eq!(
         commands(&machine, &larger)[0],
-        "# in /etc/postgresql/17/main/postgresql.conf: shared_buffers = '2GB'"
+        "# in /etc/postgresql/17/main/postgresql.conf, line 42: shared_buffers = '2GB'"
     );
 }
 

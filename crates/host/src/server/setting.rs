@@ -1,8 +1,10 @@
 //! A setting of the server and its source, which determines where it can be changed.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use crate::escape;
 
 /// A setting of the running server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +35,16 @@ pub enum SettingSource {
 pub struct FileLine {
     /// Absolute path of the file.
     pub path: PathBuf,
-    /// Line number, starting at 1.
+    /// Line number, starting at 1. 0: the setting is not in this file yet.
     pub line: u32,
+}
+
+impl fmt::Display for FileLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", escape::name(&self.path))?;
+        match self.line {
+            0 => Ok(()),
+            line => write!(f, ", line {line}"),
+        }
+    }
 }

@@ -449,32 +449,6 @@ pub struct NextSettings {
 }
 
 impl NextSettings {
-    /// Changes the settings in the files or on the command line. Errors in `next`: the message with
-    /// which PostgreSQL would reject them.
-    pub fn change(&mut self, next: &Result<Server, String>, is_on_command_line: bool) {
-        if let Ok(next) = next {
-            self.gives_up_huge_pages = !next.asks_for_huge_pages();
-        }
-        if is_on_command_line {
-            self.on_command_line = next.clone().ok();
-            if next.is_ok() && self.files.stop_a_start() {
-                self.files = Files::Valid;
-            }
-            return;
-        }
-        if let Ok(next) = next {
-            self.server = Some(next.clone());
-        }
-        // Other pending settings stay unknown. Otherwise, PostgreSQL has judged the files with this
-        // change and those before it.
-        if !self.files.hide_pending_settings() {
-            self.files = match next {
-                Ok(_) => Files::Valid,
-                Err(message) => Files::Refused(message.clone()),
-            };
-        }
-    }
-
     /// The settings of the start after a start: nothing is pending.
     pub fn started(&mut self) {
         *self = Self {
