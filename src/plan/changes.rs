@@ -69,9 +69,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
             },
         });
     }
-    let shown = |(name, _): (&CStr, _)| name.to_string_lossy().into_owned();
     Ok(Planned {
-        names: planned.pairs().map(shown).collect(),
         settings,
         pending,
         next,

@@ -40,7 +40,7 @@ pub(crate) fn define() {
 
 pub(crate) fn muted_checks() -> BTreeSet<&'static str> {
     let list = LIST.get().unwrap_or_default();
-    Muted::of(&list.to_string_lossy()).names
+    Muted::parse(&list.to_string_lossy()).names
 }
 
 /// Raises only a warning, because a misspelled name, or the name of a later version's check, must
@@ -59,7 +59,7 @@ unsafe extern "C-unwind" fn warn_of_unknown(
         let is_reload = pg_sys::IsUnderPostmaster && !pg_sys::IsTransactionState();
         (list, !is_reload && !pg_sys::InitializingParallelWorker)
     };
-    let unknown = list.map_or_else(Vec::new, |list| Muted::of(&list).unknown);
+    let unknown = list.map_or_else(Vec::new, |list| Muted::parse(&list).unknown);
     if is_heard && !unknown.is_empty() {
         let known = muted::known().collect::<Vec<_>>().join(", ");
         ErrorReport::new(

@@ -23,7 +23,7 @@ pool_functions! {
 /// Errors: as for `hugeinfo_status`.
 fn rows() -> Result<Vec<Row>, Error> {
     let machine = machine::for_pools()?;
-    let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
+    let forecasts = Forecast::for_each_pool(&machine).unwrap_or_default();
     let rows = forecasts
         .iter()
         .map(|f| Ok(pool_row!(&machine, Some(f), true, [], [])));

@@ -57,12 +57,18 @@ fn planned(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     }
     let next = next_start(&planned)?;
     let changes = changes(&planned, next)?;
-    Ok(numbered(runbook::to(&machine::whole()?, &changes)))
+    Ok(numbered(runbook::for_settings(
+        &machine::whole()?,
+        &changes,
+    )))
 }
 
 fn rows() -> Result<Vec<Row>, Error> {
     let machine = machine::whole()?;
-    Ok(numbered(runbook::of(&machine, &Answer::of(&machine))))
+    Ok(numbered(runbook::for_answer(
+        &machine,
+        &Answer::of(&machine),
+    )))
 }
 
 fn numbered(steps: Vec<runbook::Row>) -> Vec<Row> {

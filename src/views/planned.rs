@@ -13,7 +13,7 @@ pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
 
 /// One forecast for each huge page size, smallest first, or a single `None`.
 pub(super) fn forecasts(machine: &Machine) -> Vec<Option<Forecast>> {
-    match Forecast::of_each_pool(machine) {
+    match Forecast::for_each_pool(machine) {
         Ok(forecasts) if !forecasts.is_empty() => forecasts.into_iter().map(Some).collect(),
         _ => vec![None],
     }

@@ -95,7 +95,9 @@ impl Desired {
     ) -> Result<Self, Decision> {
         let machine = &machine.with_next_start(next.clone());
         let size = machine.size_to_map(&next);
-        let required = size.map_or(Pages(0), |size| demand::of_next_start(machine, size, &next));
+        let required = size.map_or(Pages(0), |size| {
+            demand::pages_of_next_start(machine, size, &next)
+        });
         let mut desired = Self {
             size,
             settings,
@@ -128,7 +130,7 @@ impl Desired {
         let releases = before > needed && self.releases_idle(machine, &target);
         let mut pages = if grows || releases { needed } else { before };
         if machine.is_bound_to_nodes() {
-            let required = demand::of_next_start(machine, size, &self.next);
+            let required = demand::pages_of_next_start(machine, size, &self.next);
             let lacking = numa::lacking_on_allowed(machine, size, required).unwrap_or_default();
             if lacking > Pages(0)
                 && let Some(pool) = machine.pool(size)
@@ -250,7 +252,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         return Err(decision);
     }
     if let Some(blocked) = next_boot::blocked(machine, &demands, pages) {
-        return Err(decision::of_boot(machine, &demands, blocked));
+        return Err(decision::for_boot(machine, &demands, blocked));
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
         return Err(Decision::Text(format!(
@@ -306,7 +308,7 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
         default_bytes: Some(default.0),
     };
     let boot = NextBoot::parse("", &[("/etc/sysctl.d/README", "")], true, kernel);
-    let pages = demand::of_next_start(machine, size, next);
+    let pages = demand::pages_of_next_start(machine, size, next);
     match boot.change(size.0, pages.0) {
         Some((Change::Edit(edit), _)) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
         Some((Change::Words(words), _)) => Err(Decision::SetOnCommandLine(words)),

@@ -58,8 +58,8 @@ pub(crate) fn plan(
     let size = desired.size.or(machine.default_size());
     let size = size.unwrap_or(machine.base_size());
     let next = machine.with_next_start(desired.next.clone());
-    let required = demand::of_next_start(&next, size, &desired.next);
-    Err(decision::of_blocked(&next, size, required, why))
+    let required = demand::pages_of_next_start(&next, size, &desired.next);
+    Err(decision::for_blocked(&next, size, required, why))
 }
 
 /// The strict commit limit, if larger pools would lower it to about what is committed.

@@ -31,7 +31,7 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         | StartOutcome::Fails(reason, _)
         | StartOutcome::Unknown(reason) => reason,
     };
-    let target = Forecast::of_target(machine).ok_or_else(|| decision::of_next_start(machine))?;
+    let target = Forecast::for_target(machine).ok_or_else(|| decision::for_next_start(machine))?;
     let size = PageSize(target.pool.page_bytes);
     let steps = match reason {
         Reason::PoolShort { .. } | Reason::Overcommit { .. } => {
@@ -47,7 +47,7 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         }
         _ => Vec::new(),
     };
-    let blocked = |blocked| decision::of_blocked(machine, size, target.required, blocked);
+    let blocked = |blocked| decision::for_blocked(machine, size, target.required, blocked);
     let after = machine.apply_all(&steps).map_err(blocked)?;
     let missing = missing_for_system(&after);
     if missing > Bytes(0) && memory::in_pools(&after) > memory::in_pools(machine) {
@@ -55,7 +55,7 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     }
     match start::outcome(&after) {
         StartOutcome::HugePages(_) if only_grows(machine, &steps) => Ok(steps),
-        _ => Err(decision::of_next_start(machine)),
+        _ => Err(decision::for_next_start(machine)),
     }
 }
 
@@ -129,7 +129,7 @@ pub fn starting_later(stopped: Option<&Machine>) -> Option<Instance> {
 fn missing_for_system(after: &Machine) -> Bytes {
     let usage = after.usage().and_then(|usage| usage.available);
     usage.map_or(Bytes(0), |available| {
-        Bytes(ENSURE_LEAVES_BYTES) + memory::untouched(after) - Bytes(available)
+        Bytes(ENSURE_LEAVES_BYTES) + memory::not_faulted_in(after) - Bytes(available)
     })
 }
 

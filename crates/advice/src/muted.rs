@@ -21,11 +21,11 @@ impl Muted {
     /// ```
     /// use advice::muted::Muted;
     ///
-    /// let muted = Muted::of("huge_pages, \"Reboot\", typo");
+    /// let muted = Muted::parse("huge_pages, \"Reboot\", typo");
     /// assert_eq!(muted.names, ["huge_pages", "reboot"].into());
     /// assert_eq!(muted.unknown, ["typo"]);
     /// ```
-    pub fn of(list: &str) -> Self {
+    pub fn parse(list: &str) -> Self {
         let mut muted = Self::default();
         for name in list.split(',').map(without_quotes) {
             let known = known().find(|known| known.eq_ignore_ascii_case(name));
@@ -75,7 +75,7 @@ mod tests {
             ("huge pages, swap", &["swap"], &["huge pages"]),
             ("hugepages, \"swop", &none, &["hugepages", "\"swop"]),
         ] {
-            let muted = Muted::of(list);
+            let muted = Muted::parse(list);
             assert!(muted.names.iter().eq(names), "{list}: {muted:?}");
             assert!(muted.unknown.iter().eq(unknown), "{list}: {muted:?}");
         }

@@ -102,7 +102,7 @@ impl Plan {
         let after = machine.apply_all(&plan.steps);
         let after = after.map_or_else(|_| machine.clone(), |after| after.at_next_start());
         match start::outcome(&after) {
-            StartOutcome::Fails(..) => Err(decision::of_next_start(&after)),
+            StartOutcome::Fails(..) => Err(decision::for_next_start(&after)),
             _ => Ok(plan),
         }
     }
@@ -146,7 +146,7 @@ impl Plan {
             _ => self.remaining.first(),
         };
         left.cloned()
-            .unwrap_or_else(|| decision::of_next_start(machine))
+            .unwrap_or_else(|| decision::for_next_start(machine))
     }
 
     /// Whether sessions end.
@@ -227,7 +227,7 @@ fn about_small_pages(machine: &Machine, decision: &Decision) -> Option<Decision>
         }
         _ => false,
     };
-    (is_about_it && !decision::next_start_fits(machine)).then(|| decision::of_next_start(machine))
+    (is_about_it && !decision::next_start_fits(machine)).then(|| decision::for_next_start(machine))
 }
 
 /// The remedy for the number of pages of one pool, as if the server asked for its page size.

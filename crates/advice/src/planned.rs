@@ -6,8 +6,6 @@ use host::server::{setting::SettingSource, state::Server};
 /// The changes that lead to a planned configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// The names of all planned settings.
-    pub names: Vec<String>,
     /// The settings that no file has yet, in the order in which they are changed: those of the
     /// command line last.
     pub settings: Vec<PlannedSetting>,

@@ -37,13 +37,13 @@ pub struct Row {
 }
 
 /// The steps of all checks that are not muted, in order, then the decisions.
-pub fn of(machine: &Machine, answer: &Answer) -> Vec<Row> {
+pub fn for_answer(machine: &Machine, answer: &Answer) -> Vec<Row> {
     rows(machine, Vec::new(), remedies(answer, Plan::default()))
 }
 
 /// The changes to a planned configuration, and the steps that the machine then needs. If the next
 /// start cannot use the planned settings, only the first decision.
-pub fn to(machine: &Machine, planned: &Planned) -> Vec<Row> {
+pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
     let changes = desired::planned_changes(machine, planned);
     let changed = machine
         .apply_all(&changes)

@@ -42,7 +42,7 @@ impl StatusRow {
             ..machine.next_start_on_huge_pages()
         };
         let asked_for = machine.size_asked_for(&next).map(|size| size.0);
-        let target = Forecast::of_target(machine);
+        let target = Forecast::for_target(machine);
         let target = target.as_ref();
         // The kernel does not have the size, or the pools are unknown: compute from the requested
         // size.

@@ -110,7 +110,7 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
             &format!("{}: {text}", status.as_str()),
         ));
     }
-    let rows = runbook::of(machine, answer);
+    let rows = runbook::for_answer(machine, answer);
     for (number, row) in (1..).zip(&rows) {
         let label = if number == 1 { "do this" } else { "" };
         lines.extend(step(label, number, row));

@@ -178,7 +178,7 @@ fn check(archive: &Path) {
     assert_eq!(in_use, expect.in_use, "in_use");
 
     let machine = Machine::new(facts);
-    let pools: Vec<Pool> = Forecast::of_each_pool(&machine)
+    let pools: Vec<Pool> = Forecast::for_each_pool(&machine)
         .unwrap_or_default()
         .into_iter()
         .map(Pool::from)

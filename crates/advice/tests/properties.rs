@@ -496,7 +496,7 @@ mod restarts {
             on_small_pages
         };
         let facts = facts(vec![kept.pool()], segment, stated_bytes);
-        Forecast::of_target(&Machine::new(facts)).expect("a pool")
+        Forecast::for_target(&Machine::new(facts)).expect("a pool")
     }
 
     proptest! {
@@ -595,7 +595,7 @@ mod restarts {
             let machine = Machine::new(facts);
             let verdict = answer::verdict(&machine);
             prop_assert!(!verdict.reason.is_empty());
-            for forecast in Forecast::of_each_pool(&machine).unwrap_or_default() {
+            for forecast in Forecast::for_each_pool(&machine).unwrap_or_default() {
                 let _ = forecast.pool.available();
                 let page = forecast.pool.page_bytes;
                 // PostgreSQL first rounds up to the size in its setting, such as 1536 kB for 2 MB.

@@ -121,7 +121,7 @@ pub(crate) fn machine(host: &Host, next: Server) -> Result<Machine, Error> {
 
 /// The pool that the settings select.
 pub(crate) fn target(machine: &Machine) -> Result<Forecast, Error> {
-    Forecast::of_target(machine)
+    Forecast::for_target(machine)
         .ok_or_else(|| Error::with_hint("the default huge page size is unknown", "Use --page-size"))
 }
 
@@ -152,7 +152,7 @@ struct Planning {
 
 impl Planning {
     fn forecasts(&self) -> Vec<Forecast> {
-        Forecast::of_each_pool(&self.machine).unwrap_or_default()
+        Forecast::for_each_pool(&self.machine).unwrap_or_default()
     }
 
     fn how_to_set(&self, forecast: &Forecast) -> Option<String> {
@@ -205,7 +205,7 @@ impl Planning {
     }
 
     fn json(&self) -> serde_json::Value {
-        let requested = Forecast::of_target(&self.machine).map(|target| target.pool.page_bytes);
+        let requested = Forecast::for_target(&self.machine).map(|target| target.pool.page_bytes);
         let rows: Vec<_> = self
             .forecasts()
             .iter()

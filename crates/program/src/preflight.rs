@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let answer = Answer::of(&machine);
     let checks = answer.chosen(|id| ABOUT_START.contains(&id));
     let mut status = checks.iter().map(|check| check.finding.status).max();
-    let target = Forecast::of_target(&machine);
+    let target = Forecast::for_target(&machine);
     let probed = match &target {
         Some(target) if options.probe && machine.state.asks_for_huge_pages() => {
             let size = PageSize(target.pool.page_bytes);
@@ -159,7 +159,7 @@ fn of_crash(version: &str) -> Option<String> {
 
 fn to_text(machine: &Machine, answer: &Answer, checks: &[CheckResult]) -> String {
     let mut text = String::new();
-    if let Some(target) = Forecast::of_target(machine) {
+    if let Some(target) = Forecast::for_target(machine) {
         let size = PageSize(target.pool.page_bytes);
         let available = Pages(target.pool.available());
         let _ = writeln!(

@@ -31,7 +31,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let target = Target::find(&options.server)?;
     let machine = machine::read(&target, &options.server)?;
-    let rows = runbook::of(&machine, &Answer::of(&machine));
+    let rows = runbook::for_answer(&machine, &Answer::of(&machine));
     Ok(match options.format {
         Format::Text => to_text(&rows),
         Format::Json => {

@@ -76,10 +76,10 @@ impl Advice {
         let machine = &subject.machine;
         let answer = Answer::of(machine);
         Self {
-            runbook: runbook::of(machine, &answer),
+            runbook: runbook::for_answer(machine, &answer),
             checks: answer.checks(),
             verdict: answer.verdict,
-            pools: Forecast::of_each_pool(machine).map_err(|absent| absent.to_string()),
+            pools: Forecast::for_each_pool(machine).map_err(|absent| absent.to_string()),
             page_tables: page_tables::on_each_size(
                 &machine.state,
                 &machine.state.processes,

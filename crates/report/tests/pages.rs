@@ -152,7 +152,7 @@ fn page_has_the_findings_of_the_core() {
             let finding = format!("{}: {}", check.name(), check.finding.text);
             assert!(text.contains(&finding), "{name}: {finding}");
         }
-        for step in runbook::of(&machine, &answer) {
+        for step in runbook::for_answer(&machine, &answer) {
             if let Some(command) = &step.command {
                 let html = html.replace("&gt;", ">").replace("&amp;", "&");
                 let command = format!("<pre><code>{command}</code></pre>");
@@ -162,7 +162,7 @@ fn page_has_the_findings_of_the_core() {
             let instruction = instruction.trim_end_matches(" (ends all sessions)");
             assert!(text.contains(instruction), "{name}: {instruction}");
         }
-        for forecast in Forecast::of_each_pool(&machine).unwrap_or_default() {
+        for forecast in Forecast::for_each_pool(&machine).unwrap_or_default() {
             let pool = huge_pages(
                 Pages(forecast.pool.total),
                 PageSize(forecast.pool.page_bytes),

@@ -75,7 +75,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         ));
     };
     machine.state.hugetlb.as_ref()?;
-    let pages = demand::of_next_start(machine, size, &next);
+    let pages = demand::pages_of_next_start(machine, size, &next);
     let Some(breach) = nearest(machine, size, pages)? else {
         let text = format!("No cgroup limits {size} pages for this server.");
         return Ok(Finding::ok("not_limited", text).with(json!({ "page_size_bytes": size.0 })));

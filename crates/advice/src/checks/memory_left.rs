@@ -66,7 +66,7 @@ fn of_pools(machine: &Machine) -> Judgment {
     let pools = memory::in_pools(machine);
     let text = format!("The pools hold {pools} and leave {left} of {ram} RAM.");
     let small = memory::segment_on_small_pages(machine);
-    let others = memory::of_others_on_small_pages(machine);
+    let others = memory::segments_of_others(machine);
     let finding = if let Some(fit) = start::misfit(machine) {
         Finding::critical(
             "would_run_out_of_memory",
@@ -207,7 +207,7 @@ fn decision(machine: &Machine) -> Option<Decision> {
         matches!(fit, Fit::BeyondCommitLimit { .. }) && machine.state.asks_for_huge_pages()
     };
     if let Some(fit) = fit.filter(|fit| !is_about_pool(fit)) {
-        return Some(decision::of_fit(machine, fit));
+        return Some(decision::for_misfit(machine, fit));
     }
     let idle = pool_size::decision(machine);
     let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);

@@ -84,7 +84,7 @@ fn judge(machine: &Machine) -> Judgment {
     let needed = demands.total();
     let pool = machine.pool(size).ok_or_else(pool_unknown)?;
     let has = Pages(pool.persistent());
-    let mut unknown = demand::of_unknown_request(machine, size);
+    let mut unknown = demand::with_unknown_request(machine, size);
     unknown.sort_by_key(|server| !server.is_limited);
     let mut text = format!(
         "{servers} The pool has {}; {demands}.",

@@ -37,7 +37,7 @@ fn judge(machine: &Machine) -> Judgment {
     if !machine.state.asks_for_huge_pages() {
         return Ok(Finding::does_not_ask());
     }
-    let target = Forecast::of_target(machine).ok_or("the pool cannot be read")?;
+    let target = Forecast::for_target(machine).ok_or("the pool cannot be read")?;
     let shortfall = target
         .shortfall
         .ok_or("the main shared memory segment cannot be read")?;

@@ -194,7 +194,7 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
     let asked = Pages(asked.map_or(0, |request| request.pages));
     let demands = Demands::at_boot(machine, size, &next)?;
     if let Some(blocked) = next_boot::blocked(machine, &demands, asked) {
-        return Some(decision::of_boot(machine, &demands, blocked));
+        return Some(decision::for_boot(machine, &demands, blocked));
     }
     let why = "reboot and check the pool, or configure fewer pages: this boot did not allocate all of them";
     fell_short(machine, &demands, asked).then(|| Decision::Text(why.to_owned()))

@@ -144,7 +144,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
 /// The figures of the pool that the next start asks for.
 pub(super) fn evidence(machine: &Machine) -> Value {
     let next = machine.state.next_start();
-    let target = Forecast::of_target(machine);
+    let target = Forecast::for_target(machine);
     let target = target.as_ref();
     json!({
         "huge_pages": next.huge_pages.as_str(),

@@ -212,7 +212,7 @@ impl Lower {
 }
 
 /// The decision that a blocked step leaves to a person.
-pub(crate) fn of_blocked(
+pub(crate) fn for_blocked(
     machine: &Machine,
     size: PageSize,
     required: Pages,
@@ -244,7 +244,9 @@ pub(crate) fn of_blocked(
         Blocked::ReservedPages => Decision::WaitForReservedPages,
         Blocked::SetOutside | Blocked::FaultLimit => Decision::RaiseLimitOutside,
         Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
-        Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => of_fit(machine, fit),
+        Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => {
+            for_misfit(machine, fit)
+        }
         Blocked::WouldNotStart(reason, None) => would_not_start(machine, &reason),
         Blocked::LosesHugePages(reason) => Decision::WouldNotStart(reason.to_string()),
         Blocked::OnlyAStartShows(reason) => match reason {
@@ -264,7 +266,7 @@ pub(crate) fn of_blocked(
 /// The decision about a pool that lacks this many pages, on a host on which this server is bound to
 /// some NUMA nodes.
 pub(crate) fn about_nodes(machine: &Machine, size: PageSize, missing: Pages) -> Decision {
-    let required = demand::of_next_start(machine, size, &machine.next_start());
+    let required = demand::pages_of_next_start(machine, size, &machine.next_start());
     let part = machine.allowed_part(size);
     let lacking = numa::lacking_on_allowed(machine, size, required).unwrap_or_default();
     if lacking == Pages(0) {
@@ -308,7 +310,7 @@ pub(crate) fn raise_commit_limit(limit: &CommitLimit) -> Decision {
 }
 
 /// The decision about pools of the next boot that the host cannot hold, old or new ones.
-pub(crate) fn of_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -> Decision {
+pub(crate) fn for_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -> Decision {
     let by = match &blocked {
         Blocked::LeavesTooLittle { missing } | Blocked::Memory { missing } => Some(*missing),
         // The limit includes this share of RAM outside of the pools.
@@ -319,7 +321,7 @@ pub(crate) fn of_boot(machine: &Machine, demands: &Demands, blocked: Blocked) ->
         _ => None,
     };
     by.and_then(|by| lower_pools_at_boot(machine, by))
-        .unwrap_or_else(|| of_blocked(machine, demands.size, demands.of_this_server(), blocked))
+        .unwrap_or_else(|| for_blocked(machine, demands.size, demands.of_this_server(), blocked))
 }
 
 /// The decision to lower the pools that the boot sets larger than needed, by this much in total.
@@ -351,14 +353,14 @@ fn lower_pools_at_boot(machine: &Machine, by: Bytes) -> Option<Decision> {
 }
 
 /// The decision about a next start that would fail for a reason that no step removes.
-pub(crate) fn of_next_start(machine: &Machine) -> Decision {
+pub(crate) fn for_next_start(machine: &Machine) -> Decision {
     match start::outcome(machine) {
         StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
         StartOutcome::SmallPages(reason @ Reason::NoSuchSize { .. }, Fit::Fits) => {
             Decision::WouldNotStart(reason.to_string())
         }
         outcome => match outcome.misfit() {
-            Some(fit) => of_fit(machine, fit),
+            Some(fit) => for_misfit(machine, fit),
             None => Decision::Text(
                 "apply the other remedies first: no separate remedy is known".to_owned(),
             ),
@@ -376,7 +378,7 @@ pub(crate) fn next_start_fits(machine: &Machine) -> bool {
 fn would_not_start(machine: &Machine, reason: &Reason) -> Decision {
     match start::fit_on_small_pages(machine) {
         Fit::Fits => Decision::WouldNotStart(reason.to_string()),
-        fit => of_fit(machine, fit),
+        fit => for_misfit(machine, fit),
     }
 }
 
@@ -399,7 +401,7 @@ fn releasable(machine: &Machine, missing: Bytes) -> Option<(Pages, PageSize)> {
 }
 
 /// The decision about small pages that cannot hold the segment.
-pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
+pub(crate) fn for_misfit(machine: &Machine, fit: Fit) -> Decision {
     match fit {
         Fit::Fits => Decision::Text("nothing has to be decided".to_owned()),
         Fit::BeyondCommitLimit { segment, .. } => match CommitLimit::of(machine) {

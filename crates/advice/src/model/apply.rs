@@ -85,7 +85,7 @@ impl Machine {
     ) -> Result<Self, Blocked> {
         let mut after = self.clone();
         for step in steps {
-            after.take_step(step)?;
+            after.apply_step(step)?;
         }
         Ok(after)
     }
@@ -97,7 +97,7 @@ impl Machine {
         self.apply_all([step])
     }
 
-    fn take_step(&mut self, step: &Step) -> Result<(), Blocked> {
+    fn apply_step(&mut self, step: &Step) -> Result<(), Blocked> {
         match step {
             Step::Compact => self.is_compacted = true,
             Step::SetPool { size, pages } => self.set_pool(*size, *pages)?,

@@ -213,7 +213,7 @@ impl Demands {
         when: When,
     ) -> Option<Self> {
         let held = machine.pages_held(size)?;
-        let own_next = of_next_start(machine, size, next);
+        let own_next = pages_of_next_start(machine, size, next);
         let own = match when {
             When::Now => own_next.max(held),
             When::AfterRestart => own_next,
@@ -325,7 +325,7 @@ impl fmt::Display for Who {
 }
 
 /// Pages of that size that a start with these settings takes.
-pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages {
+pub fn pages_of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages {
     if machine.size_to_map(next) == Some(size) {
         machine.pages_mapped(next, size)
     } else {
@@ -351,7 +351,7 @@ pub struct OnSmallPages {
 
 /// Other servers on small pages of which it is unknown whether they ask for huge pages of that
 /// size and can use them.
-pub fn of_unknown_request(machine: &Machine, size: PageSize) -> Vec<OnSmallPages> {
+pub fn with_unknown_request(machine: &Machine, size: PageSize) -> Vec<OnSmallPages> {
     on_small_pages(machine, size)
         .filter(|server| server.setting.is_none() && server.pages > Pages(0))
         .collect()

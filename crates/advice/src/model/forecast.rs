@@ -45,22 +45,25 @@ impl Forecast {
     /// A forecast for each pool, smallest page first.
     ///
     /// Errors: absent if the pools cannot be read.
-    pub fn of_each_pool(machine: &Machine) -> Result<Vec<Self>, Absent> {
+    pub fn for_each_pool(machine: &Machine) -> Result<Vec<Self>, Absent> {
         let pools = machine.state.pools.as_ref().map_err(Clone::clone)?;
-        Ok(pools.iter().map(|pool| Self::of(machine, pool)).collect())
+        Ok(pools
+            .iter()
+            .map(|pool| Self::for_pool(machine, pool))
+            .collect())
     }
 
     /// The forecast for the pool that the server asks for, or would ask for.
-    pub fn of_target(machine: &Machine) -> Option<Self> {
+    pub fn for_target(machine: &Machine) -> Option<Self> {
         let pool = machine.state.target_pool()?;
-        Some(Self::of(machine, pool))
+        Some(Self::for_pool(machine, pool))
     }
 
     /// The forecast for one pool, as if the server asked for its page size.
-    pub fn of(machine: &Machine, pool: &Pool) -> Self {
+    pub fn for_pool(machine: &Machine, pool: &Pool) -> Self {
         let size = PageSize(pool.page_bytes);
         let next = asking_for(machine, size);
-        let required = demand::of_next_start(machine, size, &next);
+        let required = demand::pages_of_next_start(machine, size, &next);
         let target = PoolTarget::of(machine, size, &next);
         let supply = Supply::of(machine, pool);
         Self {

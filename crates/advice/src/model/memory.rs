@@ -12,23 +12,27 @@ use crate::{
     thresholds::{COMMITTED_PERCENT, LEFT_PERCENT},
 };
 
-/// This share of RAM stays available while a pool grows, for all programs that allocate meanwhile.
-const SPARE_PERCENT: u64 = 2;
+/// Memory that stays available while a pool grows, for all programs that allocate meanwhile. `None`:
+/// unknown.
+fn reserve(machine: &Machine) -> Option<Bytes> {
+    const PERCENT: u64 = 2;
+    Some(host_ram(machine)?.percent(PERCENT))
+}
 
 /// Memory that segments on small pages have yet to fault in: this server's while it runs, and those
 /// of other servers. The kernel counts it as available.
-pub fn untouched(machine: &Machine) -> Bytes {
+pub fn not_faulted_in(machine: &Machine) -> Bytes {
     let own = match (machine.segment(), machine.backing()) {
         (Some(segment), Backing::SmallPages | Backing::Unknown) => {
             Bytes(segment.bytes) - machine.faulted_in.least
         }
         _ => Bytes(0),
     };
-    own + untouched_by_others(machine)
+    own + not_faulted_in_by_others(machine)
 }
 
 /// Bytes of small pages that are released when the server stops.
-fn touched_on_small_pages(machine: &Machine) -> Bytes {
+fn faulted_in_on_small_pages(machine: &Machine) -> Bytes {
     match machine.backing() {
         Backing::SmallPages => machine.faulted_in.least,
         Backing::HugePages(_) | Backing::Unknown => Bytes(0),
@@ -44,11 +48,11 @@ pub fn segment_on_small_pages(machine: &Machine) -> Bytes {
     }
 }
 
-fn untouched_by_others(machine: &Machine) -> Bytes {
+fn not_faulted_in_by_others(machine: &Machine) -> Bytes {
     let others = others_on_small_pages(machine);
-    let untouched =
+    let not_faulted_in =
         others.map(|(other, segment)| segment - Bytes(other.rss_shmem_bytes.unwrap_or(0)));
-    untouched.sum()
+    not_faulted_in.sum()
 }
 
 /// The other servers that run on small pages, with their segments.
@@ -111,7 +115,7 @@ pub fn left(machine: &Machine) -> Option<Bytes> {
 }
 
 /// RAM that other servers on small pages need once all of their segments are in use.
-pub fn of_others_on_small_pages(machine: &Machine) -> Bytes {
+pub fn segments_of_others(machine: &Machine) -> Bytes {
     let others = others_on_small_pages(machine);
     others.map(|(_, segment)| segment).sum()
 }
@@ -149,10 +153,10 @@ pub fn missing_at_boot(
     let Some(available) = machine.usage().and_then(|usage| usage.available) else {
         return Some(beyond);
     };
-    let mut missing = host_ram(machine)?.percent(SPARE_PERCENT);
+    let mut missing = reserve(machine)?;
     // Huge pages take the place of small ones.
     let mut moved = Bytes(0);
-    let faulted_in = touched_on_small_pages(machine);
+    let faulted_in = faulted_in_on_small_pages(machine);
     if moves(None) {
         moved = faulted_in;
     } else {
@@ -178,7 +182,7 @@ pub fn missing_in_ram(machine: &Machine, growth: Bytes) -> Option<Bytes> {
 /// Bytes of RAM that are missing outside of the pools: for segments on small pages once all of them
 /// are in use, or for [`LEFT_PERCENT`]. `None`: unknown.
 pub fn missing_outside_pools(machine: &Machine) -> Option<Bytes> {
-    let small = segment_on_small_pages(machine) + of_others_on_small_pages(machine);
+    let small = segment_on_small_pages(machine) + segments_of_others(machine);
     Some(missing_in_ram(machine, Bytes(0))?.max(small - left(machine)?))
 }
 
@@ -186,16 +190,14 @@ pub fn missing_outside_pools(machine: &Machine) -> Option<Bytes> {
 /// memory that has yet to be faulted in on small pages. `None`: unknown.
 pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
     let available = Bytes(machine.usage()?.available?);
-    let spare = host_ram(machine)?.percent(SPARE_PERCENT);
-    Some(growth + untouched(machine) + spare - available)
+    Some(growth + not_faulted_in(machine) + reserve(machine)? - available)
 }
 
 /// Bytes by which the pools can grow while the server is stopped, less `small_bytes` that its next
 /// start takes on small pages. Does not change while the server moves to huge pages.
 pub fn available_once_stopped(machine: &Machine, small_bytes: Bytes) -> Option<Bytes> {
-    let available = Bytes(machine.usage()?.available?) + touched_on_small_pages(machine);
-    let spare = host_ram(machine)?.percent(SPARE_PERCENT);
-    Some(available - untouched_by_others(machine) - small_bytes - spare)
+    let available = Bytes(machine.usage()?.available?) + faulted_in_on_small_pages(machine);
+    Some(available - not_faulted_in_by_others(machine) - small_bytes - reserve(machine)?)
 }
 
 /// The strict commit limit (`vm.overcommit_memory = 2`).

@@ -43,7 +43,7 @@ pub fn on_each_size(state: &State, all: &[ProcessFigures], max_connections: u64)
     let processes = u64::try_from(all.len()).unwrap_or(u64::MAX);
     let each = all.iter().filter_map(|process| process.page_tables);
     let now = each.reduce(u64::saturating_add);
-    let lies_on = state.page_bytes();
+    let now_on = state.page_bytes();
     let segment = state.needed_bytes();
     let huge = state.pools.iter().flatten().map(|pool| pool.page_bytes);
     let sizes = std::iter::once(state.base_page_bytes).chain(huge);
@@ -51,15 +51,15 @@ pub fn on_each_size(state: &State, all: &[ProcessFigures], max_connections: u64)
         let one = bytes_of_one(segment, page_bytes);
         Cost {
             page_bytes,
-            is_used: lies_on.map(|lies_on| lies_on == page_bytes),
+            is_used: now_on.map(|now_on| now_on == page_bytes),
             one,
             present: one.saturating_mul(processes),
             max_connections: one.saturating_mul(max_connections),
             now,
             // An estimate for smaller pages would multiply errors of the measured value.
-            then: lies_on
-                .filter(|&lies_on| lies_on <= page_bytes)
-                .map(|lies_on| on_other_pages(all, segment, lies_on, page_bytes)),
+            then: now_on
+                .filter(|&now_on| now_on <= page_bytes)
+                .map(|now_on| on_other_pages(all, segment, now_on, page_bytes)),
         }
     };
     sizes.map(cost).collect()

@@ -284,7 +284,7 @@ pub fn misfit(machine: &Machine) -> Option<Fit> {
 /// the start does not depend on these pages.
 pub fn misfit_if_pool_is_short(machine: &Machine, size: PageSize, growth: Pages) -> Option<Fit> {
     let mut short = machine.at_next_start();
-    let required = demand::of_next_start(&short, size, &short.next_start());
+    let required = demand::pages_of_next_start(&short, size, &short.next_start());
     if required == Pages(0) {
         return None;
     }
@@ -343,7 +343,7 @@ fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
             known: known.collect(),
         });
     };
-    let required = demand::of_next_start(machine, size, &machine.next_start());
+    let required = demand::pages_of_next_start(machine, size, &machine.next_start());
     let breaches = limits::breaches(machine, size, required, Counts::Reservations);
     if let Some(breaches) = breaches.as_ref().filter(|breaches| !breaches.is_empty()) {
         return Err(Reason::Limits(breaches.iter().map(LowLimit::of).collect()));
@@ -453,7 +453,7 @@ pub fn fit_on_small_pages(machine: &Machine) -> Fit {
             return Fit::BeyondCommitLimit { segment, room };
         }
     }
-    let others = memory::of_others_on_small_pages(machine);
+    let others = memory::segments_of_others(machine);
     if let Some(left) = memory::left(machine)
         && left < segment + others
     {

@@ -45,7 +45,7 @@ fn checks(machine: &Machine) -> Vec<CheckResult> {
 }
 
 fn runbook_of(machine: &Machine) -> Vec<runbook::Row> {
-    runbook::of(machine, &Answer::of(machine))
+    runbook::for_answer(machine, &Answer::of(machine))
 }
 
 type Statuses = Vec<(&'static str, Status)>;
@@ -161,7 +161,7 @@ fn pages_that_are_enough(stopped: &Machine) -> Option<Vec<Step>> {
     }
     let gets_them = matches!(start::outcome(&at), StartOutcome::HugePages(_));
     let available = at.usage()?.available?;
-    let leaves_enough = Bytes(available) >= memory::untouched(&at) + Bytes(256 << 20);
+    let leaves_enough = Bytes(available) >= memory::not_faulted_in(&at) + Bytes(256 << 20);
     (gets_them && leaves_enough && !added.is_empty()).then_some(added)
 }
 
@@ -466,7 +466,7 @@ pub fn pools_leave_enough_memory(_: &Spec, machine: &Machine) -> TestCaseResult 
                 && matches!(step, Step::SetPool { .. })
                 && grown > Bytes(0)
             {
-                let untouched = memory::untouched(&state);
+                let untouched = memory::not_faulted_in(&state);
                 prop_assert!(
                     Bytes(available) >= untouched,
                     "{name}: {step:?} leaves {} for {untouched}",
@@ -487,7 +487,7 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
     };
     for pool in machine.pools() {
         let size = PageSize(pool.page_bytes);
-        let forecast = Forecast::of(machine, pool);
+        let forecast = Forecast::for_pool(machine, pool);
         let Some(recommended) = forecast.recommended() else {
             continue;
         };
@@ -575,7 +575,7 @@ pub fn pages_for_other_servers_are_kept(_: &Spec, machine: &Machine) -> TestCase
             let has = Pages(pool.persistent());
             let asked = Demands::with_all(&of, size, &of.next_start())
                 .map_or(Pages(0), |demands| demands.asked_by_others());
-            let least = match demand::of_unknown_request(&of, size).as_slice() {
+            let least = match demand::with_unknown_request(&of, size).as_slice() {
                 [] => asked.min(has),
                 _ => has,
             };
@@ -733,16 +733,15 @@ pub fn plan_for_present_settings_is_the_plan(_: &Spec, machine: &Machine) -> Tes
         next: Ok(machine.next_start()),
     };
     let mut present = Planned {
-        names: vec!["wal_buffers".to_owned()],
         settings: Vec::new(),
         pending: Pending::Nothing,
         next: machine.next_start(),
     };
     let plan = runbook_of(machine);
-    prop_assert_eq!(&runbook::to(machine, &present), &plan);
+    prop_assert_eq!(&runbook::for_settings(machine, &present), &plan);
     present.settings.push(setting);
     prop_assert_eq!(
-        steps_of(&runbook::to(machine, &present)[1..]),
+        steps_of(&runbook::for_settings(machine, &present)[1..]),
         steps_of(&plan)
     );
     Ok(())
@@ -1234,7 +1233,7 @@ pub fn everything_can_be_rendered(_: &Spec, machine: &Machine) -> TestCaseResult
     }
     let _ = verdict(machine);
     let _ = render::remedy(machine, &Answer::of(machine).remedy());
-    let _ = Forecast::of_each_pool(machine);
+    let _ = Forecast::for_each_pool(machine);
     for pool in machine.pools() {
         let _ = render::remedy(machine, &how_to_set(machine, PageSize(pool.page_bytes)));
     }

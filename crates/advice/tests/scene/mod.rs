@@ -368,7 +368,7 @@ impl Scene {
 
     /// The machine, with all counters as one kernel would have them.
     pub fn machine(self) -> Machine {
-        let names = Muted::of(self.muted).names;
+        let names = Muted::parse(self.muted).names;
         Machine {
             muted: names,
             ..Machine::new(self.settled())

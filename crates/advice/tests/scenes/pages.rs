@@ -724,7 +724,7 @@ fn idle_pages_depend_on_boot_files() {
         }
         let machine = Machine::new(facts);
         let depends = answer::depends_on_boot(&machine);
-        let recommended = Forecast::of_target(&machine).and_then(|pool| pool.recommended());
+        let recommended = Forecast::for_target(&machine).and_then(|pool| pool.recommended());
         (answer::verdict(&machine).code, recommended, depends)
     };
     assert_eq!(
@@ -746,7 +746,7 @@ fn forecasts() {
     let forecast = |change: fn(&mut Scene)| {
         let mut scene = Scene::healthy();
         change(&mut scene);
-        Forecast::of_target(&scene.machine()).expect("a pool")
+        Forecast::for_target(&scene.machine()).expect("a pool")
     };
     // PostgreSQL reports 1082 MB. It has mapped 1081.25 MB, rounded up to whole pages.
     for (pages, stated) in [(541, 1082), (543, 1084)] {
@@ -754,7 +754,7 @@ fn forecasts() {
         scene.state.server.huge_page_size_bytes = Some(1536 << 10);
         scene.state.segment.as_mut().expect("a segment").bytes = pages * 2 * MB;
         scene.state.server.shared_memory_bytes = stated * MB;
-        let forecast = Forecast::of_target(&scene.machine()).expect("a pool");
+        let forecast = Forecast::for_target(&scene.machine()).expect("a pool");
         assert_eq!(forecast.required, Pages(pages));
     }
     // 8402592 kB, and a pool whose size was computed from VmPeak.

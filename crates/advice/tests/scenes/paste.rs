@@ -48,7 +48,7 @@ pub fn complaints(machine: &Machine, pasted: &mut BTreeSet<String>) -> Vec<Strin
             pasted.insert(text);
         }
     }
-    for row in runbook::of(machine, &answer) {
+    for row in runbook::for_answer(machine, &answer) {
         for text in [&row.command, &row.instruction, &Some(row.why.clone())] {
             complaints.extend(text.iter().flat_map(|text| of_words("runbook", text)));
         }

@@ -294,16 +294,12 @@ fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
     Planned {
         next: last.next.clone().expect("a start"),
         pending: Pending::Nothing,
-        names: settings
-            .iter()
-            .map(|setting| setting.name.clone())
-            .collect(),
         settings,
     }
 }
 
 fn commands(machine: &Machine, plan: &Planned) -> Vec<String> {
-    let rows = runbook::to(machine, plan).into_iter();
+    let rows = runbook::for_settings(machine, plan).into_iter();
     rows.map(|row| match (row.command, row.instruction) {
         (Some(command), _) => command,
         (None, instruction) => format!("# {}", instruction.unwrap_or_default()),
@@ -405,7 +401,6 @@ fn planned_settings_are_changed_where_they_come_from() {
 fn settings_that_are_in_the_files_are_not_changed_again() {
     let machine = machine(|_| {});
     let has = |pending| Planned {
-        names: vec!["shared_buffers".to_owned()],
         settings: Vec::new(),
         pending,
         next: machine.state.server.clone(),
@@ -454,7 +449,7 @@ fn plan_with_huge_pages_on_has_a_check_before_the_restart() {
             Ok(with(&machine, 2100 * MB, HugePages::On)),
         ),
     ]);
-    let rows = runbook::to(&machine, &insists);
+    let rows = runbook::for_settings(&machine, &insists);
     let restart = rows.last().expect("a step");
     let check = "if the pool has fewer than 1050 pages of 2 MB, do not restart: huge_pages = on";
     assert!(restart.why.ends_with(check), "{}", restart.why);

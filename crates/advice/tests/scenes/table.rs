@@ -77,7 +77,7 @@ fn answer(machine: &Machine, what: &str) -> String {
 }
 
 fn lines_of_runbook(machine: &Machine) -> Vec<String> {
-    let rows = runbook::of(machine, &Answer::of(machine)).into_iter();
+    let rows = runbook::for_answer(machine, &Answer::of(machine)).into_iter();
     rows.map(|row| match (row.command, row.instruction) {
         (Some(command), _) => command,
         (None, instruction) => {

@@ -98,7 +98,7 @@ impl Headline {
             }
             ("will_run_out_of_memory", _) => {
                 let small = memory::segment_on_small_pages(machine);
-                let needed = small + memory::of_others_on_small_pages(machine);
+                let needed = small + memory::segments_of_others(machine);
                 (
                     needed - memory::left(machine)?,
                     "of memory is missing once all shared memory is in use.".to_owned(),
@@ -146,7 +146,7 @@ impl Headline {
     /// Huge pages that are missing for the next restart.
     fn missing(context: &Context<'_>) -> Option<Self> {
         context.advice.is_bad(CheckId::Restart).then_some(())?;
-        let target = Forecast::of_target(&context.subject.machine)?;
+        let target = Forecast::for_target(&context.subject.machine)?;
         let missing = target.shortfall.filter(|&pages| pages > Pages(0))?;
         let size = PageSize(target.pool.page_bytes);
         Some(Self {
