@@ -5,7 +5,6 @@ use warnings;
 
 use File::Temp ();
 use FindBin;
-use IO::Socket::INET ();
 use IPC::Run ();
 use JSON::PP ();
 use Time::HiRes ();
@@ -353,7 +352,7 @@ type_in("rm /run/hugeinfo >$scratch/log");
 	pools_of_one_size($kb, 0);
 	for (
 		[ 'no_such_size', huge_page_size => '64MB' ],
-		[ 'library', shared_preload_libraries => "'no_such_library'" ],
+		[ undef, shared_preload_libraries => "'no_such_library'" ],
 		[ 'configuration', max_connections => '-1' ],
 		[ 'configuration', 'no_such_setting' => '1' ])
 	{
@@ -369,55 +368,16 @@ type_in("rm /run/hugeinfo >$scratch/log");
 		print {$file} $saved;
 		close $file;
 	}
-	# Each row prepares a start that fails, and returns how to repair the server.
+	# Other messages are shown as they are.
 	configure($one, huge_pages => 'off');
-	my $data = $one->data_dir;
-	my $written = sub { my ($file, $text) = @_; unlink $file; append_to_file($file, $text) };
-	my %broken = (
-		port => sub {
-			my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $one->port, Listen => 1) or die "listen: $!\n";
-			configure($one, listen_addresses => '127.0.0.1');
-			return sub { close $socket; configure($one, listen_addresses => '') };
-		},
-		permissions => sub { chmod 0755, $data; return sub { chmod 0700, $data } },
-		version => sub {
-			my $version = slurp_file("$data/PG_VERSION");
-			$written->("$data/PG_VERSION", "9.6\n");
-			return sub { $written->("$data/PG_VERSION", $version) };
-		},
-		lock_file => sub {
-			my $other = IPC::Run::start([ 'sleep', '1000' ]);
-			my $pid = $other->{KIDS}[0]{PID};
-			$written->("$data/postmaster.pid", "$pid\n$data\n1\n@{[ $one->port ]}\n\n\n");
-			return sub { $other->kill_kill; unlink "$data/postmaster.pid"; $one->{_pid} = undef };
-		},
-		settings_too_low => sub {
-			# pg_control has the settings of the last start.
-			configure($one, wal_level => 'replica');
-			$one->start;
-			$one->stop;
-			$one->append_conf('standby.signal', '');
-			configure($one, max_connections => 5);
-			return sub { unlink "$data/standby.signal"; configure($one, max_connections => 20) };
-		},
-		old_processes => sub {
-			$one->start;
-			my $pid = $one->{_pid};
-			my ($child) = grep { $_ != $pid } family($pid);
-			kill STOP => $child;
-			$one->kill9;
-			until_true(sub { !kill 0, $pid }) or die "the server did not end\n";
-			return sub { kill KILL => $child };
-		});
-	for my $code (sort keys %broken)
-	{
-		my $repair = $broken{$code}->();
-		$fails->();
-		$answer = ($why->())[1];
-		is($answer->{code}, $code, "why: a start that fails: $code") or diag($answer->{message});
-		$repair->();
-	}
-	ok(until_true(sub { (starts($one))[0] }), 'why: it starts after the repairs');
+	chmod 0755, $one->data_dir;
+	$fails->();
+	($status, $answer) = $why->();
+	is($status, 3, 'why: another cause: exit status');
+	is($answer->{code}, undef, 'why: another cause');
+	like($answer->{message}, qr/FATAL/, 'why: another cause: the message');
+	chmod 0700, $one->data_dir;
+	ok((starts($one))[0], 'why: it starts after the repair');
 	$one->stop;
 	configure($one, huge_pages => 'on');
 
@@ -426,16 +386,8 @@ type_in("rm /run/hugeinfo >$scratch/log");
 	for (
 		[ bus_error => 'LOG:  server process (PID 7) was terminated by signal 7: Bus error' ],
 		[ killed => 'LOG:  checkpointer process (PID 7) was terminated by signal 9: Killed' ],
-		[ io_uring => 'FATAL:  could not setup io_uring queue: Cannot allocate memory' ],
-		[ system_v_limits => 'FATAL:  could not create shared memory segment: No space left on device' ],
-		[ system_v_limits => 'FATAL:  could not create shared memory segment: Invalid argument' ],
-		[ dev_shm => 'FATAL:  could not resize shared memory segment "/PostgreSQL.7" to 1048576 bytes: No space left on device' ],
-		[ settings_too_low => 'FATAL:  recovery aborted because of insufficient parameter settings' ],
-		[ old_processes => 'FATAL:  pre-existing shared memory block (key 7, ID 7) is still in use' ],
-		[ lock_file => 'FATAL:  lock file "postmaster.pid" already exists' ],
-		[ port => 'FATAL:  could not create any TCP/IP sockets' ],
-		[ version => 'FATAL:  database files are incompatible with server' ],
-		[ permissions => 'FATAL:  data directory "/x" has invalid permissions' ])
+		[ security_module => 'FATAL:  could not map anonymous shared memory: Permission denied' ],
+		[ process_limit => 'LOG:  could not fork new process for connection: Resource temporarily unavailable' ])
 	{
 		my ($code, $line) = @$_;
 		append_to_file($log, "2026-01-02 03:04:05 UTC [7] LOG:  database system is ready to accept connections\n"
@@ -451,7 +403,7 @@ type_in("rm /run/hugeinfo >$scratch/log");
 	# log_directory is relative to the data directory, or absolute. Root reads no file of
 	# another user there.
 	my $conf = slurp_file($one->data_dir . '/postgresql.conf');
-	my $fatal = "2026-01-02 03:04:05 UTC [7] FATAL:  could not create any TCP/IP sockets\n";
+	my $fatal = "2026-01-02 03:04:05 UTC [7] FATAL:  could not map anonymous shared memory: Permission denied\n";
 	mkdir $_ for "$scratch/logs", $one->data_dir . '/logs';
 	for (['logs', $one->data_dir . '/logs'], ["$scratch/logs", "$scratch/logs"])
 	{
@@ -471,17 +423,19 @@ type_in("rm /run/hugeinfo >$scratch/log");
 		[ no_memory_for_segment => [ $now + 9, 8, "FATAL:  $none" ] ],
 		[ no_memory_for_segment => [ $now + 9, 8, "FATAL:  $none" ], [ $now + 9, 9, 'LOG:  database system is ready to accept connections' ] ],
 		[ no_memory_for_segment => [ $now + 9, 8, "FATAL:  $none" ], [ $now + 9, 9, 'FATAL:  no PostgreSQL user name specified' ] ],
-		[ port => [ $now - 9999, 8, "FATAL:  $none" ] ],
-		[ port => [ $now + 9, 8, "FATAL:  $none" ], [ $now + 9, 8, 'LOG:  database system is ready to accept connections' ] ])
+		[ unit_stopped_after_oom_kill => [ $now + 9, 1, q(postgresql-15.service: Failed with result 'oom-kill'.) ] ],
+		[ security_module => [ $now + 9, 1, q(other.service: Failed with result 'oom-kill'.) ] ],
+		[ security_module => [ $now - 9999, 8, "FATAL:  $none" ] ],
+		[ security_module => [ $now + 9, 8, "FATAL:  $none" ], [ $now + 9, 8, 'LOG:  database system is ready to accept connections' ] ])
 	{
 		my ($code, @entries) = @$_;
-		my @lines = map { JSON::PP->new->encode({ __REALTIME_TIMESTAMP => $_->[0] . '000000', _PID => "$_->[1]", MESSAGE => "a $_->[2]" }) } @entries;
+		my @lines = map { JSON::PP->new->encode({ __REALTIME_TIMESTAMP => $_->[0] . '000000', _PID => "$_->[1]", MESSAGE => $_->[1] == 1 ? $_->[2] : "a $_->[2]" }) } @entries;
 		unlink "$scratch/written";
 		append_to_file("$scratch/written", join("\n", @lines) . "\n");
 		type_in("PATH=$scratch/journal:\$PATH $program why --format json @here --bindir $bindir >$scratch/out; true");
 		my $answer = JSON::PP->new->decode(slurp_file("$scratch/out"));
 		is($answer->{code}, $code, 'why: the journal has ' . join ', ', map { $_->[2] } @entries);
-		like(slurp_file("$scratch/asked"), qr/ _COMM=postgres .*_UID=\d+$/, 'why: only messages of this user');
+		like(slurp_file("$scratch/asked"), qr/ _COMM=postgres .*_UID=\d+ \+ _PID=1 UNIT_RESULT=oom-kill$/, 'why: only messages of this user, and of systemd after an OOM kill');
 	}
 	type_in("umask 022; cat $scratch/logs/a.log >$scratch/logs/c.log");
 	unlike((as_root("why @here"))[1], qr{logs/c\.log}, 'why: no log of another user');

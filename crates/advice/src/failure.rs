@@ -16,143 +16,102 @@ pub struct Failure {
     pub message: String,
     /// Its details and hints.
     pub details: Vec<String>,
-    /// `None`: another message.
+    /// `None`: the message could not be classified.
     pub cause: Option<&'static Cause>,
 }
 
-/// A cause of failed starts, with a message of PostgreSQL.
+/// A cause of failed starts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Words of the message, all of them in one line.
-    words: &'static [&'static str],
+    /// Messages of PostgreSQL, systemd or a shell. A message matches if it contains all of the words.
+    messages: &'static [&'static [&'static str]],
     /// A stable name for programs.
     pub code: &'static str,
-    /// The cause as a sentence.
+    /// The cause as sentences.
     pub text: &'static str,
-    /// The checks that have the figures and the remedy. Empty: it is not about memory.
+    /// The checks that have the figures and the remedy. Empty: no check is about it.
     pub checks: &'static [CheckId],
 }
 
-/// In order: the first match counts.
-const CAUSES: [Cause; 19] = [
+/// In order: the first match counts. Other messages explain themselves.
+const CAUSES: [Cause; 9] = [
     Cause {
-        words: &[
+        messages: &[&[
             "could not map anonymous shared memory",
             "Cannot allocate memory",
-        ],
+        ]],
         code: "no_memory_for_segment",
         text: "The kernel had too few huge pages, or not enough memory, for shared memory.",
         checks: &[CheckId::Restart, CheckId::Overcommit, CheckId::MemoryLeft],
     },
     Cause {
-        words: &["could not map anonymous shared memory"],
+        messages: &[&["could not map anonymous shared memory", "Invalid argument"]],
         code: "no_such_size",
         text: "The kernel refused the size of the huge pages.",
         checks: &[CheckId::HugePageSize, CheckId::Restart],
     },
-    // Signal 7, in messages of PostgreSQL and of shells.
     Cause {
-        words: &["Bus error"],
+        messages: &[
+            &["could not map anonymous shared memory", "Permission denied"],
+            &[
+                "could not map anonymous shared memory",
+                "Operation not permitted",
+            ],
+        ],
+        code: "security_module",
+        text: "A security module (SELinux, AppArmor) or a seccomp filter refused this mapping. Its \
+            messages are in the audit log or the kernel log.",
+        checks: &[],
+    },
+    Cause {
+        messages: &[
+            &["fork", "Resource temporarily unavailable"],
+            &["pthread_create", "Resource temporarily unavailable"],
+        ],
+        code: "process_limit",
+        text: "A limit on processes was reached: RLIMIT_NPROC of the user, TasksMax= of the unit, \
+            or pids.max of a cgroup.",
+        checks: &[],
+    },
+    Cause {
+        messages: &[&["could not fork", "Cannot allocate memory"]],
+        code: "no_memory_for_process",
+        text: "The kernel refused memory for a new process.",
+        checks: &[CheckId::Overcommit, CheckId::MemoryLeft],
+    },
+    Cause {
+        // Signal 7, in messages of PostgreSQL, shells and systemd.
+        messages: &[&["Bus error"], &["Main process exited", "status=7/BUS"]],
         code: "bus_error",
         text: "The kernel had reserved huge pages, but could not provide one of them (SIGBUS).",
         checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
     },
-    // The postmaster itself, in messages of systemd.
     Cause {
-        words: &["Main process exited", "status=7/BUS"],
-        code: "bus_error",
-        text: "The kernel had reserved huge pages, but could not provide one of them (SIGBUS).",
-        checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
+        messages: &[
+            &["A process of this unit has been killed by the OOM killer"],
+            &["Failed with result 'oom-kill'"],
+        ],
+        code: "unit_stopped_after_oom_kill",
+        text: "The OOM killer killed a process of the unit, and systemd then stopped the whole \
+            server (OOMPolicy=stop). To let PostgreSQL recover by itself, set OOMPolicy=continue \
+            in the section [Service] of a drop-in (systemctl edit UNIT).",
+        checks: &[CheckId::MemoryLeft],
     },
     Cause {
-        words: &["Main process exited", "status=9/KILL"],
+        messages: &[
+            &["terminated by signal 9"],
+            &["Main process exited", "status=9/KILL"],
+        ],
         code: "killed",
-        text: "The server was killed by the OOM killer, by systemd after a timeout, or by a person.",
+        text: "A process of the server was killed: by the OOM killer, by systemd after a timeout, \
+            or by a person.",
         checks: &[CheckId::MemoryLeft, CheckId::Restart],
     },
     Cause {
-        words: &["terminated by signal 9"],
-        code: "killed",
-        text: "A process of the server was killed, by the OOM killer or by a person.",
-        checks: &[CheckId::MemoryLeft, CheckId::Restart],
-    },
-    Cause {
-        words: &["could not setup io_uring queue"],
-        code: "io_uring",
-        text: "The kernel refused a ring of io_uring: locked memory is limited, or io_uring is off.",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not create shared memory segment", "No space left"],
-        code: "system_v_limits",
-        text: "System V shared memory is limited (kernel.shmmni, kernel.shmall).",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not create shared memory segment"],
-        code: "system_v_limits",
-        text: "The kernel refused a System V segment (kernel.shmmax, kernel.shmall).",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not resize shared memory segment"],
-        code: "dev_shm",
-        text: "/dev/shm is too small for dynamic shared memory. In a container, raise its size.",
-        checks: &[],
-    },
-    Cause {
-        words: &["insufficient parameter settings"],
-        code: "settings_too_low",
-        text: "A setting is lower than on the primary.",
-        checks: &[],
-    },
-    Cause {
-        words: &["pre-existing shared memory block", "is still in use"],
-        code: "old_processes",
-        text: "Processes of the previous run still use its shared memory and huge pages.",
-        checks: &[],
-    },
-    Cause {
-        words: &["lock file", "already exists"],
-        code: "lock_file",
-        text: "Another server uses this directory or port, or an old lock file remains.",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not bind", "Address already in use"],
-        code: "port",
-        text: "Another program listens on this port.",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not create any TCP/IP sockets"],
-        code: "port",
-        text: "The server cannot listen on any of its addresses.",
-        checks: &[],
-    },
-    Cause {
-        words: &["contains errors"],
+        messages: &[&["contains errors"]],
         code: "configuration",
         text: "A configuration file has an error.",
         checks: &[CheckId::PendingSettings],
-    },
-    Cause {
-        words: &["could not access file", "No such file"],
-        code: "library",
-        text: "A library in shared_preload_libraries is missing.",
-        checks: &[CheckId::PendingSettings],
-    },
-    Cause {
-        words: &["incompatible with server"],
-        code: "version",
-        text: "The data directory belongs to another version of PostgreSQL.",
-        checks: &[],
-    },
-    Cause {
-        words: &["data directory", "permissions"],
-        code: "permissions",
-        text: "The data directory has the wrong permissions.",
-        checks: &[],
     },
 ];
 
@@ -173,111 +132,178 @@ const ABOUT_CONNECTIONS: [&str; 13] = [
     "unsupported frontend protocol",
 ];
 
-/// Words before the text of a message, and of the lines that belong to it (elog.c
+/// Severities before the text of a message, and of the lines that belong to it (elog.c
 /// `error_severity`, `send_message_to_server_log`).
 const LABELS: [&str; 14] = [
-    "FATAL:",
-    "PANIC:",
-    "LOG:",
-    "ERROR:",
-    "WARNING:",
-    "NOTICE:",
-    "INFO:",
-    "DEBUG",
-    "DETAIL:",
-    "HINT:",
-    "QUERY:",
-    "CONTEXT:",
-    "LOCATION:",
-    "STATEMENT:",
+    "FATAL:  ",
+    "PANIC:  ",
+    "LOG:  ",
+    "ERROR:  ",
+    "WARNING:  ",
+    "NOTICE:  ",
+    "INFO:  ",
+    "DEBUG:  ",
+    "DETAIL:  ",
+    "HINT:  ",
+    "QUERY:  ",
+    "CONTEXT:  ",
+    "LOCATION:  ",
+    "STATEMENT:  ",
 ];
 
 /// Beginnings of messages at level LOG about the server itself. Others can have names and statements
 /// of clients.
 const ABOUT_SERVER: [&str; 4] = [
-    "could not bind",
-    "could not create",
-    "database system is ready",
+    "could not fork",
+    "database system is ",
     "received ",
+    "starting PostgreSQL",
 ];
 
-/// Splits a line before the message: the label, and the text after it. Without a label, all of it is
-/// the message. `None`: there are several labels, of which a client might have written one, such as
-/// that in the name of a role or in a statement.
-fn parts(line: &str) -> Option<(Option<&'static str>, &str)> {
-    let splits = |label: &'static str| {
-        let found = line.match_indices(label);
-        found.map(move |(at, _)| (Some(label), line[at + label.len()..].trim_start()))
-    };
-    let mut found = LABELS.into_iter().flat_map(splits);
-    match (found.next(), found.next()) {
-        (None, _) => Some((None, line)),
-        (only, None) => only,
-        (Some(_), Some(_)) => None,
+/// Maximum number of messages after that of a failed start: `database system is shut down`.
+const AFTER_FAILURE: usize = 1;
+
+/// A line of the log.
+enum Line<'a> {
+    /// A severity, and the text after it.
+    Labeled(&'static str, &'a str),
+    /// The text is not from the log of a server, or in another language.
+    Plain(&'a str),
+    /// There are several severities, of which a client might have written one, such as that in the
+    /// name of a role or in a statement.
+    Ambiguous,
+    /// PostgreSQL writes a tab after each line feed in a message.
+    Continuation,
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a str) -> Self {
+        if line.starts_with('\t') {
+            return Self::Continuation;
+        }
+        let splits = |label: &'static str| {
+            let found = line.match_indices(label);
+            found.map(move |(at, _)| Line::Labeled(label.trim_end(), &line[at + label.len()..]))
+        };
+        let mut found = LABELS.into_iter().flat_map(splits);
+        match (found.next(), found.next()) {
+            (None, _) => Self::Plain(line),
+            (Some(only), None) => only,
+            (Some(_), Some(_)) => Self::Ambiguous,
+        }
     }
-}
 
-/// True for a message at level LOG that has no text of a client.
-fn is_about_server(message: &str) -> bool {
-    // With log_error_verbosity = verbose.
-    let is_code = |word: &str| word.len() == 5 && word.bytes().all(|b| b.is_ascii_alphanumeric());
-    let text = match message.split_once(": ") {
-        Some((code, text)) if is_code(code) => text,
-        _ => message,
-    };
-    // As in `server process (PID 7) was terminated by signal 9: Killed`.
-    let is_of_process = |(who, _): (&str, &str)| !who.contains([':', '=']);
-    ABOUT_SERVER.iter().any(|start| text.starts_with(start))
-        || text.split_once(" (PID ").is_some_and(is_of_process)
-}
+    fn cause(&self) -> Option<&'static Cause> {
+        let (Self::Labeled(_, text) | Self::Plain(text)) = self else {
+            return None;
+        };
+        let has = |words: &&[&str]| words.iter().all(|words| text.contains(words));
+        CAUSES
+            .iter()
+            .find(|cause| cause.messages.iter().any(|words| has(words)))
+    }
 
-/// The cause that a message of the server names.
-fn cause(message: &str) -> Option<&'static Cause> {
-    let matches = |cause: &&Cause| cause.words.iter().all(|words| message.contains(words));
-    CAUSES.iter().find(matches)
+    /// A message that ends a session or the server.
+    fn is_fatal(&self) -> bool {
+        match self {
+            Self::Labeled("FATAL:" | "PANIC:", text) => {
+                !ABOUT_CONNECTIONS.iter().any(|words| text.contains(words))
+            }
+            _ => false,
+        }
+    }
+
+    /// The text of a message at level LOG that has no text of a client.
+    fn about_server(&self) -> Option<&'a str> {
+        let Self::Labeled("LOG:", text) = self else {
+            return None;
+        };
+        // With log_error_verbosity = verbose.
+        let is_code =
+            |word: &str| word.len() == 5 && word.bytes().all(|b| b.is_ascii_alphanumeric());
+        let text = match text.split_once(": ") {
+            Some((code, text)) if is_code(code) => text,
+            _ => text,
+        };
+        // As in `server process (PID 7) was terminated by signal 9: Killed`.
+        let is_of_process = |(who, _): (&str, &str)| !who.contains([':', '=']);
+        let is_known = ABOUT_SERVER.iter().any(|start| text.starts_with(start))
+            || text.split_once(" (PID ").is_some_and(is_of_process);
+        is_known.then_some(text)
+    }
+
+    /// The server was running, or was told to stop.
+    fn is_healthy(&self) -> bool {
+        self.about_server().is_some_and(|text| {
+            text.contains("ready to accept") || text.contains(" shutdown request")
+        })
+    }
+
+    fn is_detail(&self) -> bool {
+        matches!(
+            self,
+            Self::Continuation | Self::Labeled("HINT:" | "DETAIL:", _)
+        )
+    }
 }
 
 /// The last failure in a log of PostgreSQL, with any `log_line_prefix`. `None`: there is none, or
 /// the server has started or was stopped since.
 pub fn last(log: &str) -> Option<Failure> {
     let lines: Vec<_> = log.lines().collect();
-    // From systemd or a shell after the end of the server. A client can write such a line before its
-    // other messages, with a line feed in a name.
-    let last_message = lines
+    let parsed: Vec<_> = lines.iter().map(|line| Line::parse(line)).collect();
+    let is_message = |line: &Line| matches!(line, Line::Labeled(..) | Line::Ambiguous);
+    let Some(last_message) = parsed.iter().rposition(is_message) else {
+        return unlabeled(&lines, &parsed);
+    };
+    let start = parsed
         .iter()
-        .rposition(|line| parts(line).is_none_or(|(label, _)| label.is_some()));
-    let is_failure = |at: usize, line: &str| match parts(line) {
-        Some((Some("FATAL:" | "PANIC:"), message)) => !ABOUT_CONNECTIONS
-            .iter()
-            .any(|words| message.contains(words)),
-        Some((Some("LOG:"), message)) => cause(message).is_some() && is_about_server(message),
-        Some((None, line)) => cause(line).is_some() && last_message.is_none_or(|last| at > last),
-        // About one statement, with a text that can be from any user.
-        Some((Some(_), _)) | None => false,
+        .rposition(Line::is_healthy)
+        .map_or(0, |at| at + 1);
+    // Without a message of the server in English, the end of a session looks like a failed start,
+    // except where nothing follows it.
+    let is_english = parsed.iter().any(|line| line.about_server().is_some());
+    let ends_log = |at: usize| {
+        let after = parsed[at + 1..].iter();
+        let after = after.filter(|line| is_message(line) && !line.is_detail());
+        after.count() <= AFTER_FAILURE
     };
-    let is_healthy = |line: &str| match parts(line) {
-        Some((Some("LOG:"), message)) => {
-            let is_stop = message.contains(" shutdown request");
-            is_about_server(message) && (message.contains("ready to accept") || is_stop)
-        }
-        _ => false,
+    let is_failure = |&at: &usize| match &parsed[at] {
+        line if line.is_fatal() => line.cause().is_some() || is_english || ends_log(at),
+        line @ Line::Labeled("LOG:", _) => line.cause().is_some() && line.about_server().is_some(),
+        // From systemd or a shell after the end of the server. A client can write such a line before
+        // its other messages, with a line feed in a name.
+        line @ Line::Plain(_) => line.cause().is_some() && at > last_message,
+        // Other severities are about one statement, with a text that can be from any user.
+        Line::Labeled(..) | Line::Ambiguous | Line::Continuation => false,
     };
-    // PostgreSQL writes a tab after each line feed in a message.
-    let at = lines.iter().enumerate().rposition(|(at, line)| {
-        !line.starts_with('\t') && (is_failure(at, line) || is_healthy(line))
-    })?;
-    if is_healthy(lines[at]) {
-        return None;
+    let at = (start..lines.len()).rev().find(is_failure)?;
+    let details = parsed[at + 1..].iter().take_while(|line| line.is_detail());
+    let details = details.count().min(MOST_DETAILS);
+    Some(failure(&lines[at..=at + details], parsed[at].cause()))
+}
+
+/// The end of a text without severities in English: the log of a server in another language, or the
+/// output of systemd or a shell.
+fn unlabeled(lines: &[&str], parsed: &[Line]) -> Option<Failure> {
+    let known = parsed.iter().rposition(|line| line.cause().is_some());
+    let shown = match known {
+        Some(at) => &lines[at..=at],
+        None => &lines[lines.len().saturating_sub(MOST_DETAILS)..],
+    };
+    let cause = known.and_then(|at| parsed[at].cause());
+    (!shown.is_empty()).then(|| failure(shown, cause))
+}
+
+fn failure(lines: &[&str], cause: Option<&'static Cause>) -> Failure {
+    let mut lines = lines
+        .iter()
+        .map(|line| escape::shortened(&escape::name(line.trim()), LONGEST));
+    Failure {
+        message: lines.next().unwrap_or_default(),
+        details: lines.collect(),
+        cause,
     }
-    let is_detail =
-        |line: &str| line.starts_with('\t') || line.contains("HINT:") || line.contains("DETAIL:");
-    let details = lines[at + 1..].iter().take_while(|line| is_detail(line));
-    let shown = |line: &str| escape::shortened(&escape::name(line.trim()), LONGEST);
-    Some(Failure {
-        message: shown(lines[at]),
-        details: details.take(MOST_DETAILS).map(|line| shown(line)).collect(),
-        cause: parts(lines[at]).and_then(|(_, message)| cause(message)),
-    })
 }
 
 #[cfg(test)]
@@ -290,6 +316,7 @@ mod tests {
         const SHUTDOWN: &str = "LOG:  received fast shutdown request";
         const RESIZE: &str =
             "could not resize shared memory segment \"/x\" to 1 bytes: No space left on device";
+        const READY_IN_GERMAN: &str = "LOG:  Datenbanksystem ist bereit, Verbindungen anzunehmen";
         const MAP: &str = "could not map anonymous shared memory: Cannot allocate memory";
         for (lines, expected) in [
             (vec![READY, &format!("FATAL:  {RESIZE}")], true),
@@ -395,7 +422,32 @@ mod tests {
                 true,
             ),
             (
-                vec!["LOG:  could not bind IPv4 address \"::1\": Address already in use"],
+                vec!["LOG:  could not fork startup process: Resource temporarily unavailable"],
+                true,
+            ),
+            (
+                vec![
+                    READY,
+                    "FATAL:  could not access file \"DEBUG\": No such file",
+                ],
+                true,
+            ),
+            // The end of a session in another language, and a failed start.
+            (
+                vec![
+                    READY_IN_GERMAN,
+                    "FATAL:  Rolle »x« existiert nicht",
+                    "LOG:  schnelles Herunterfahren verlangt",
+                    "LOG:  Datenbanksystem ist heruntergefahren",
+                ],
+                false,
+            ),
+            (
+                vec![
+                    "FATAL:  Sperrdatei »postmaster.pid« existiert bereits",
+                    "TIP:  Läuft bereits ein anderer Postmaster?",
+                    "LOG:  Datenbanksystem ist heruntergefahren",
+                ],
                 true,
             ),
             (vec![READY, "Bus error (core dumped)"], true),
@@ -411,11 +463,17 @@ mod tests {
                 true,
             ),
             (
-                vec!["postgresql-17.service: Control process exited, code=killed, status=9/KILL"],
-                false,
+                vec!["LOG:  server process (PID 1) was terminated by signal 9: Killed"],
+                true,
             ),
             (
-                vec!["LOG:  server process (PID 1) was terminated by signal 9: Killed"],
+                vec![
+                    READY,
+                    "postgresql-17.service: A process of this unit has been killed by the OOM killer.",
+                    SHUTDOWN,
+                    "LOG:  database system is shut down",
+                    "postgresql-17.service: Failed with result 'oom-kill'.",
+                ],
                 true,
             ),
         ] {
@@ -428,6 +486,65 @@ mod tests {
                 .collect();
             let found = last(&lines.join("\n"));
             assert_eq!(found.is_some(), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn error_number_determines_the_cause() {
+        const MAP: &str = "could not map anonymous shared memory";
+        for (line, expected) in [
+            (
+                format!("FATAL:  {MAP}: Cannot allocate memory"),
+                Some("no_memory_for_segment"),
+            ),
+            (
+                format!("FATAL:  {MAP}: Invalid argument"),
+                Some("no_such_size"),
+            ),
+            (
+                format!("FATAL:  {MAP}: Permission denied"),
+                Some("security_module"),
+            ),
+            (
+                format!("FATAL:  {MAP}: Operation not permitted"),
+                Some("security_module"),
+            ),
+            (format!("FATAL:  {MAP}: Bad address"), None),
+            (
+                "LOG:  could not fork new process for connection: Resource temporarily unavailable"
+                    .to_owned(),
+                Some("process_limit"),
+            ),
+            (
+                "LOG:  could not fork startup process: Cannot allocate memory".to_owned(),
+                Some("no_memory_for_process"),
+            ),
+            (
+                "pthread_create failed for thread 1 of 4: Resource temporarily unavailable"
+                    .to_owned(),
+                Some("process_limit"),
+            ),
+            (
+                "x.service: A process of this unit has been killed by the OOM killer.".to_owned(),
+                Some("unit_stopped_after_oom_kill"),
+            ),
+            // In another language, or about something else.
+            (
+                "x.service: Control process exited, code=killed, status=9/KILL".to_owned(),
+                None,
+            ),
+            (
+                "致命错误:  锁文件 \"postmaster.pid\" 已经存在".to_owned(),
+                None,
+            ),
+            (
+                "FATAL:  lock file \"postmaster.pid\" already exists".to_owned(),
+                None,
+            ),
+        ] {
+            let found = last(&line).expect("a failure");
+            assert_eq!(found.message, escape::name(&line), "{line}");
+            assert_eq!(found.cause.map(|cause| cause.code), expected, "{line}");
         }
     }
 }

@@ -38,6 +38,9 @@ const LONGEST: u64 = 256 << 10;
 
 const JOURNAL: &str = "the journal, which has messages of all servers of this user";
 
+const UNCLASSIFIED: &str = "This message could not be classified. It is not about memory, huge \
+    pages or configuration, or is not in English.";
+
 /// The options of `why`.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -94,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         text,
         exit_status: match (worst, cause) {
             (Some(worst), _) => crate::exit_status(worst),
-            // A reason that is not about memory, and has to be removed first.
+            // A reason that no check is about.
             (None, Some(cause)) if cause.checks.is_empty() => crate::exit_status(Status::Critical),
             (None, Some(_)) => 0,
             (None, None) => 3,
@@ -119,10 +122,8 @@ fn to_text(
                      file.\n";
         }
         Some(last) => {
-            if let Some(cause) = last.cause {
-                let _ = writeln!(text, "{}", cause.text);
-            }
-            let _ = writeln!(text, "The last failure in {source}:");
+            let cause = last.cause.map_or(UNCLASSIFIED, |cause| cause.text);
+            let _ = writeln!(text, "{cause}\nThe last failure in {source}:");
             for line in std::iter::once(&last.message).chain(&last.details) {
                 let _ = writeln!(text, "    {line}");
             }
@@ -273,11 +274,17 @@ fn journal(owner: Option<u32>) -> Vec<Message> {
     // RHEL's own packages start the server under its old name.
     command.args(["_COMM=postgres", "_COMM=postmaster"]);
     command.args(owner.map(|uid| format!("_UID={uid}")));
+    // What systemd did after an OOM kill.
+    command.args(["+", "_PID=1", "UNIT_RESULT=oom-kill"]);
     command.process_group(0);
     let output = command::run(command, Duration::from_secs(10));
     let output = output.ok().filter(|output| output.status.success());
     let text = output.map_or(String::new(), |output| output.out);
     // Text that is not UTF-8 is an array of bytes.
-    let messages = text.lines().map(serde_json::from_str);
-    messages.filter_map(Result::ok).collect()
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    messages
+        .filter(|message| message.pid != "1" || message.text.starts_with("postgresql"))
+        .collect()
 }
