@@ -20,9 +20,9 @@ use rustix::{
     fs::{MemfdFlags, memfd_create},
     io::Errno,
     process::{
-        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpid,
-        getppid, getrlimit, kill_process, kill_process_group, pidfd_open,
-        set_parent_process_death_signal, setrlimit, waitid, waitpid,
+        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getpid, getppid, getrlimit,
+        kill_process, kill_process_group, pidfd_open, set_parent_process_death_signal, setrlimit,
+        waitpid,
     },
     thread::set_no_new_privs,
 };
@@ -30,10 +30,13 @@ use rustix::{
 use crate::error::Error;
 
 /// Only the end of longer output is read.
-const LONGEST_OUTPUT: u64 = 64 << 10;
+const LONGEST_OUTPUT: u64 = 1 << 20;
 
-/// Size of a file that a restricted program can write. `initdb` writes files of 16 MB.
-const LARGEST_FILE: u64 = 64 << 20;
+/// Only the end of longer messages is read.
+const LONGEST_MESSAGES: u64 = 64 << 10;
+
+/// Size of a file that a program of PostgreSQL can write. `initdb` writes files of 16 MB.
+pub(crate) const LARGEST_FILE: u64 = 64 << 20;
 
 /// Time for a program to clean up after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
@@ -93,26 +96,40 @@ pub(crate) fn watch() -> Result<(), Error> {
         return set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed);
     }
     let child = Pid::from_raw(number.max(0)).ok_or_else(|| failed(Errno::AGAIN))?;
-    let ended = pidfd_open(child, PidfdFlags::empty()).map_err(failed)?;
     let mut went_on = Instant::now();
-    while went_on.elapsed() < LONGEST_WAIT {
-        let mut ended = [PollFd::new(&ended, PollFlags::IN)];
-        if poll(&mut ended, Some(&BETWEEN_LOOKS)) == Ok(1) {
-            let status = waitpid(Some(child), WaitOptions::empty()).ok().flatten();
-            let code = status.and_then(|(_, status)| status.exit_status());
-            std::process::exit(code.unwrap_or(3));
-        }
+    let has_ended = wait_while(child, || {
         // While it waits for a program, its state is S.
         let stat = fs::read_to_string(format!("/proc/{number}/stat"));
         if !stat.is_ok_and(|stat| stat.contains(") D ")) {
             went_on = Instant::now();
         }
+        went_on.elapsed() < LONGEST_WAIT
+    });
+    if has_ended.map_err(failed)? {
+        let status = waitpid(Some(child), WaitOptions::empty()).ok().flatten();
+        let code = status.and_then(|(_, status)| status.exit_status());
+        std::process::exit(code.unwrap_or(3));
     }
     let _ = kill_process(child, Signal::KILL);
     Err(Error::with_hint(
         "the files of the server could not be read in time",
         "A user might keep a directory locked. Run this as the user of the server",
     ))
+}
+
+/// Waits for the end of a child, which is not reaped, while the condition holds. Returns whether it
+/// has ended.
+fn wait_while(child: Pid, mut goes_on: impl FnMut() -> bool) -> Result<bool, Errno> {
+    let ended = pidfd_open(child, PidfdFlags::empty())?;
+    loop {
+        let mut ended = [PollFd::new(&ended, PollFlags::IN)];
+        match poll(&mut ended, Some(&BETWEEN_LOOKS)) {
+            Ok(1..) => return Ok(true),
+            Ok(0) | Err(Errno::INTR) if goes_on() => {}
+            Ok(0) | Err(Errno::INTR) => return Ok(false),
+            Err(errno) => return Err(errno),
+        }
+    }
 }
 
 /// True after SIGINT, SIGTERM or SIGHUP.
@@ -127,13 +144,13 @@ pub(crate) fn this(verb: &str) -> Command {
     command
 }
 
-/// Restricts a program that runs code of the user of a server: it gets no privileges from setuid
-/// programs, and its output cannot fill a file system.
-pub(crate) fn restrict(command: &mut Command) {
-    let restrict = || {
+/// Restricts a program that runs code or prints texts of the user of a server: it gets no privileges
+/// from setuid programs, and its output cannot fill a file system or memory.
+pub(crate) fn restrict(command: &mut Command, largest_file: u64) {
+    let restrict = move || {
         set_no_new_privs(true)?;
         let most = getrlimit(Resource::Fsize).maximum;
-        let most = Some(most.map_or(LARGEST_FILE, |most| most.min(LARGEST_FILE)));
+        let most = Some(most.map_or(largest_file, |most| most.min(largest_file)));
         let limit = Rlimit {
             current: most,
             maximum: most,
@@ -206,8 +223,10 @@ impl Running {
             true => OWN_GRACE,
             false => GRACE,
         };
+        if command.get_current_dir().is_none() {
+            command.current_dir("/");
+        }
         command
-            .current_dir("/")
             .stdin(Stdio::null())
             .stdout(out.try_clone()?)
             .stderr(err.try_clone()?);
@@ -229,7 +248,7 @@ impl Running {
         Ok(Output {
             status,
             out: end_of(&self.out, LONGEST_OUTPUT).map_err(failed)?,
-            err: end_of(&self.err, LONGEST_OUTPUT).map_err(failed)?,
+            err: end_of(&self.err, LONGEST_MESSAGES).map_err(failed)?,
         })
     }
 
@@ -253,24 +272,15 @@ impl Running {
             return Err(self.failed(ended.into()));
         };
         let group = Pid::from_child(child);
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        loop {
-            let ended = waitid(WaitId::Pid(group), look);
-            if ended.map_err(|errno| self.failed(errno.into()))?.is_some() {
-                break;
-            }
-            let is_late = Instant::now() > self.deadline;
-            if is_late || is_interrupted() {
-                return Err(Error::new(match is_late {
-                    true => format!(
-                        "{} did not end within {} s",
-                        self.name,
-                        self.limit.as_secs()
-                    ),
-                    false => "interrupted by a signal".to_owned(),
-                }));
-            }
-            thread::sleep(Duration::from_millis(1));
+        let has_ended = wait_while(group, || {
+            Instant::now() < self.deadline && !is_interrupted()
+        });
+        if !has_ended.map_err(|errno| self.failed(errno.into()))? {
+            let limit = self.limit.as_secs();
+            return Err(Error::new(match is_interrupted() {
+                true => "interrupted by a signal".to_owned(),
+                false => format!("{} did not end within {limit} s", self.name),
+            }));
         }
         // The program is not reaped yet, so no other group has its number.
         let _ = kill_process_group(group, Signal::KILL);
@@ -312,8 +322,8 @@ fn end(child: &mut Child, grace: Duration) -> io::Result<()> {
 /// Waits for the end of the program, at most this long.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<()> {
     let deadline = Instant::now() + limit;
-    while child.try_wait()?.is_none() && Instant::now() <= deadline {
-        thread::sleep(Duration::from_millis(1));
+    if wait_while(Pid::from_child(child), || Instant::now() < deadline)? {
+        child.wait()?;
     }
     Ok(())
 }
@@ -348,7 +358,7 @@ mod tests {
     fn restricted_programs_get_no_privileges_and_write_no_large_files() {
         let mut command =
             shell("grep NoNewPrivs /proc/self/status; grep Max.file.size /proc/self/limits");
-        restrict(&mut command);
+        restrict(&mut command, LARGEST_FILE);
         let output = run(command, LIMIT).expect("run");
         let words: Vec<_> = output.out.split_whitespace().collect();
         let limit = LARGEST_FILE.to_string();
@@ -367,7 +377,7 @@ mod tests {
         );
         // It would fill the disk.
         let mut command = shell("exec cat /dev/zero");
-        restrict(&mut command);
+        restrict(&mut command, LARGEST_FILE);
         assert!(!run(command, LIMIT).expect("run").status.success());
     }
 }

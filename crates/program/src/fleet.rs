@@ -7,14 +7,11 @@ use std::{
     collections::BTreeMap,
     env,
     fmt::Write as _,
-    fs::File,
-    io::{self, PipeReader},
-    os::{
-        fd::{AsFd, BorrowedFd},
-        unix::process::CommandExt,
-    },
+    io::{self, Read},
+    net::Ipv6Addr,
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -22,24 +19,29 @@ use std::{
 
 use advice::check::Status;
 use clap::{Args, ValueEnum};
-use host::{escape, units::PageSize};
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::{Errno, retry_on_intr},
-    process::{Pid, Signal, kill_process_group},
-};
-use serde_json::{Deserializer, Map, Value, json};
+use host::{escape, next_start::Output, units::PageSize};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Deserializer, Value, json};
 
-use crate::{Done, command::is_interrupted, conninfo, error::Error, exit_status};
+use crate::{
+    Done,
+    command::{self, Running, is_interrupted},
+    error::Error,
+    exit_status,
+};
 
 /// Programs that print more than this for one server are stopped.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Longer texts are truncated.
 const MOST_CHARACTERS: usize = 1000;
 
-/// After a signal, the program ends within this time.
-const TICK: Duration = Duration::from_millis(100);
+/// Maximum number of lines of a remedy.
+const MOST_LINES: usize = 100;
+
+/// Wider columns of the text do not widen those of other servers.
+const WIDEST: usize = 60;
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,42 +83,116 @@ pub(crate) struct Options {
     format: Format,
 }
 
+/// A text of a server as one printable line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String")]
+struct Line(String);
+
+impl From<&str> for Line {
+    fn from(text: &str) -> Self {
+        let words: Vec<_> = text.split_whitespace().collect();
+        let text = escape::name(words.join(" "));
+        Self(escape::shortened(&text, MOST_CHARACTERS))
+    }
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+/// A text of a server as several printable lines.
+#[derive(Serialize, Deserialize)]
+#[serde(from = "String")]
+struct Lines(String);
+
+impl From<String> for Lines {
+    fn from(text: String) -> Self {
+        let lines = text.lines().take(MOST_LINES);
+        let lines: Vec<_> = lines.map(|line| Line::from(line).0).collect();
+        Self(lines.join("\n"))
+    }
+}
+
 /// A server, and its answer.
+#[derive(Serialize)]
 struct Server {
-    name: String,
+    name: Line,
     /// `None`: it cannot be queried, for the reason in the answer.
+    #[serde(skip)]
     conninfo: Option<String>,
     /// The name of its cluster in Patroni.
-    cluster: Option<String>,
+    cluster: Option<Line>,
+    #[serde(flatten)]
     answer: Answer,
 }
 
+#[derive(Serialize)]
 struct Answer {
+    #[serde(serialize_with = "as_word")]
     status: Status,
-    reason: String,
-    /// Validated columns of `hugeinfo_status`, and facts about the server.
-    members: Map<String, Value>,
+    reason: Line,
+    #[serde(flatten)]
+    facts: Facts,
+    #[serde(flatten)]
+    row: Row,
+}
+
+fn as_word<S: Serializer>(status: &Status, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(status.as_str())
+}
+
+/// Facts about the server.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Facts {
+    schema: Option<Line>,
+    database: Option<Line>,
+    is_standby: Option<bool>,
+    may_look: Option<bool>,
+    is_muted: Option<bool>,
+    version: Option<Line>,
+    system_identifier: Option<Line>,
+}
+
+/// The columns of `hugeinfo_status`. Other versions of the extension can lack some.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Row {
+    #[serde(skip_serializing)]
+    status: Option<Line>,
+    #[serde(skip_serializing)]
+    reason: Option<Line>,
+    code: Option<Line>,
+    remedy: Option<Lines>,
+    huge_pages: Option<Line>,
+    shared_memory_type: Option<Line>,
+    in_use: Option<bool>,
+    fits_after_restart: Option<bool>,
+    page_size_bytes: Option<u64>,
+    segment_bytes: Option<u64>,
+    segment_pages: Option<u64>,
+    huge_page_size_bytes: Option<u64>,
+    required_huge_pages: Option<u64>,
+    pool_total_pages: Option<u64>,
+    pool_available_pages: Option<u64>,
+    shortfall_pages: Option<u64>,
+    recommended_nr_hugepages: Option<u64>,
 }
 
 impl Answer {
     fn new(status: Status, reason: &str) -> Self {
         Self {
             status,
-            reason: one_line(reason),
-            members: Map::new(),
+            reason: reason.into(),
+            facts: Facts::default(),
+            row: Row::default(),
         }
     }
 
     fn unknown(reason: &str) -> Self {
         Self::new(Status::Unknown, reason)
-    }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        self.members.get(name)?.as_str()
-    }
-
-    fn is(&self, name: &str) -> Option<bool> {
-        self.members.get(name)?.as_bool()
     }
 }
 
@@ -128,8 +204,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             "Name the servers, as in: hugeinfo fleet db1 db2",
         ));
     }
+    // Until here, a signal ends this process at once.
+    command::end_on_signal()?;
     query_all(options, &mut servers)?;
-    note_older_versions(&mut servers);
     let clusters = clusters(&servers);
     let mut worst_first: Vec<&Server> = servers.iter().collect();
     worst_first.sort_by(|a, b| {
@@ -164,23 +241,23 @@ fn servers(options: &Options) -> Result<Vec<Server>, Error> {
         let lines = text.lines().map(str::trim).zip(1..);
         return Ok(lines
             .filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
-            .map(|(line, number)| of_line(line, || format!("line {number}")))
+            .map(|(line, number)| of_text(line, &format!("line {number}")))
             .collect());
     }
     if !options.hosts.is_empty() {
         let hosts = options.hosts.iter().zip(1..);
         return Ok(hosts
-            .map(|(host, number)| of_line(host.trim(), || format!("host {number}")))
+            .map(|(host, number)| of_text(host.trim(), &format!("host {number}")))
             .collect());
     }
-    let of_service = |name: &String| Server::new(name, conninfo::of_service(name));
+    let of_service = |name: &String| Server::new(name, format!("service={}", quoted(name)));
     Ok(options.services.iter().map(of_service).collect())
 }
 
 impl Server {
     fn new(name: &str, conninfo: String) -> Self {
         Self {
-            name: one_line(name),
+            name: name.into(),
             conninfo: Some(conninfo),
             cluster: None,
             answer: Answer::unknown("not queried"),
@@ -190,84 +267,109 @@ impl Server {
 
 fn text_of(file: &Path) -> Result<String, Error> {
     let mut bytes = Vec::new();
-    let mut read = |source: BorrowedFd<'_>| {
-        while read_some(source, TICK, &mut bytes)? != Some(0) {
-            if is_interrupted() {
-                return Err(io::Error::other("interrupted by a signal"));
-            }
-        }
-        Ok(())
+    let read = match file.to_str() {
+        Some("-") => io::stdin().read_to_end(&mut bytes).map(|_| ()),
+        _ => std::fs::read(file).map(|read| bytes = read),
     };
-    let done = match file.to_str() {
-        Some("-") => read(io::stdin().as_fd()),
-        _ => File::open(file).and_then(|file| read(file.as_fd())),
-    };
-    done.map_err(|error| Error::file("read", file, error))?;
+    read.map_err(|error| Error::file("read", file, error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads some bytes, and returns how many, 0 at the end. `None`: there were none within the limit.
-fn read_some(source: impl AsFd, limit: Duration, bytes: &mut Vec<u8>) -> io::Result<Option<usize>> {
-    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
-    match poll(&mut [PollFd::new(&source, PollFlags::IN)], Some(&limit)) {
-        Ok(0) | Err(Errno::INTR) => return Ok(None),
-        Ok(_) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let mut some = [0; 65536];
-    let length = retry_on_intr(|| rustix::io::read(&source, &mut some))?;
-    bytes.extend_from_slice(&some[..length]);
-    Ok(Some(length))
-}
-
-/// A server of a list. A line that might contain a secret is neither used nor shown.
-fn of_line(line: &str, place: impl Fn() -> String) -> Server {
-    let public = || Some(line.to_owned()).filter(|line| conninfo::is_public(line));
-    match conninfo::of_address(line).or_else(public) {
-        Some(conninfo) => Server::new(line, conninfo),
+/// A server of a list: a host, or a connection string, which psql gets as it is. Every user of this
+/// host can see the command line of psql, so a string with a secret is neither used nor shown.
+fn of_text(text: &str, place: &str) -> Server {
+    let conninfo = match may_have_secret(text) {
+        true => None,
+        false if text.contains('=') || text.contains("://") => Some(text.to_owned()),
+        false => of_address(text),
+    };
+    match conninfo {
+        Some(conninfo) => Server::new(text, conninfo),
         None => Server {
-            name: place(),
+            name: place.into(),
             conninfo: None,
             cluster: None,
             answer: Answer::unknown(
                 "not a host, or might contain a secret, which other users could see: put \
-                 passwords into ~/.pgpass, and strings with quotes into a service",
+                 passwords into ~/.pgpass, or use a service",
             ),
         },
     }
 }
 
+/// Whether a connection string might contain a secret. Keywords are literal, except in a URI, where
+/// percent signs could hide them.
+fn may_have_secret(conninfo: &str) -> bool {
+    let text = conninfo.to_ascii_lowercase();
+    let has_word = ["password", "secret", "scram_"]
+        .iter()
+        .any(|word| text.contains(word));
+    let is_odd_uri = text.split_once("://").is_some_and(|(_, rest)| {
+        // The user name can contain any character by mistake.
+        let user = rest.rsplit_once('@').map(|(user, _)| user);
+        rest.contains('%') || user.is_some_and(|user| user.contains(':'))
+    });
+    has_word || is_odd_uri
+}
+
+/// The connection string of `HOST`, `HOST:PORT` or `[HOST]:PORT`. A host can be a directory with
+/// Unix sockets.
+fn of_address(address: &str) -> Option<String> {
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    let bare = |host: &str| host.trim_matches(['[', ']']).to_owned();
+    let (host, port) = match address.rsplit_once(':') {
+        Some(_) if bare(address).parse::<Ipv6Addr>().is_ok() => (bare(address), None),
+        Some((host, port)) if is_port(port) => (bare(host), Some(port)),
+        Some(_) => return None,
+        None => (bare(address), None),
+    };
+    let port = port.map_or(String::new(), |port| format!(" port={port}"));
+    (!host.is_empty()).then(|| format!("host={}{port}", quoted(&host)))
+}
+
+/// A value in a connection string.
+fn quoted(value: &str) -> String {
+    let value = value.replace('\\', r"\\").replace('\'', r"\'");
+    format!("'{value}'")
+}
+
+/// A member in the output of `patronictl list -f json`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Member {
+    member: Line,
+    state: Option<Line>,
+    /// A member that does not run yet has no host.
+    #[serde(default)]
+    host: String,
+    cluster: Option<Line>,
+    group: Option<u64>,
+}
+
 /// The members in the output of `patronictl list -f json`, which can have several lists. `None`:
 /// any other text.
 fn of_patroni(text: &str) -> Option<Vec<Server>> {
-    let lists = Deserializer::from_str(text).into_iter::<Vec<Map<String, Value>>>();
+    let lists = Deserializer::from_str(text).into_iter::<Vec<Member>>();
     let lists: Vec<_> = lists.collect::<Result<_, _>>().ok()?;
     if lists.is_empty() {
         return None;
     }
-    let server = |member: Map<String, Value>| {
-        let text = |name: &str| match member.get(name) {
-            None | Some(Value::Null) => Some(None),
-            Some(Value::String(text)) => Some(Some(text.clone())),
-            Some(Value::Number(number)) => Some(Some(number.to_string())),
-            Some(_) => None,
-        };
-        let (host, state) = (text("Host")?.unwrap_or_default(), text("State")?);
-        let cluster: Vec<_> = [text("Cluster")?, text("Group")?]
-            .into_iter()
-            .flatten()
-            .collect();
-        let state = state.as_deref().unwrap_or("unknown state");
-        // A member that does not run yet has no host.
+    let server = |member: Member| {
+        let group = member
+            .group
+            .map_or(String::new(), |group| format!("/{group}"));
+        let state = member
+            .state
+            .map_or("unknown state".to_owned(), |state| state.0);
         let missing = format!("Patroni lists no host: {state}");
-        Some(Server {
-            name: one_line(&text("Member")??),
-            conninfo: conninfo::of_address(&host),
-            cluster: (!cluster.is_empty()).then(|| one_line(&cluster.join("/"))),
+        Server {
+            name: member.member,
+            conninfo: of_address(&member.host),
+            cluster: member.cluster.map(|Line(name)| Line(name + &group)),
             answer: Answer::new(Status::Critical, &missing),
-        })
+        }
     };
-    lists.into_iter().flatten().map(server).collect()
+    Some(lists.into_iter().flatten().map(server).collect())
 }
 
 // Queries. If psql cannot connect, pg_isready finds out whether there is a server, because messages
@@ -341,34 +443,36 @@ fn questions(options: &Options) -> [String; 3] {
 
 fn query(options: &Options, questions: &[String], conninfo: &str) -> Answer {
     let limit = Duration::from_secs(options.timeout.into());
-    let deadline = Instant::now() + limit;
+    let start = Instant::now();
     let mut psql = program("psql", options);
     psql.args(["-XAtqw1", "-v", "ON_ERROR_STOP=1", "-d", conninfo]);
     for question in questions {
         psql.args(["-c", question]);
     }
-    let output = match end_of(psql, deadline) {
-        Ok(End::Exit(Some(2), output)) => output,
-        Ok(End::Exit(_, output)) => return answer(&output),
-        Ok(End::Late) => {
+    let output = match Running::start(psql, limit).and_then(Running::finish) {
+        Ok(output) => output,
+        Err(_) if start.elapsed() >= limit => {
             let reason = format!("no answer within {} s", options.timeout);
             return Answer::new(Status::Critical, &reason);
         }
-        Ok(End::Large) => {
-            return Answer::unknown(&format!("psql printed more than {MOST_BYTES} bytes"));
-        }
-        Ok(End::Interrupted) => return Answer::unknown("interrupted"),
-        Err(error) => return Answer::unknown(&format!("psql: {error}")),
+        Err(error) => return Answer::unknown(&error.to_string()),
     };
-    let reason = output.strip_prefix("psql: error: ").unwrap_or(&output);
+    if output.status.signal() == Some(Signal::XFSZ.as_raw()) {
+        return Answer::unknown(&format!("psql printed more than {MOST_BYTES} bytes"));
+    }
+    if output.status.code() != Some(2) {
+        return answer(&output);
+    }
+    let reason = error_in(&output);
     let mut pg_isready = program("pg_isready", options);
     pg_isready.args(["-q", "-t", "2", "-d", conninfo]);
     // psql might have used up the time.
-    let deadline = deadline.max(Instant::now() + Duration::from_secs(3));
-    match end_of(pg_isready, deadline) {
+    let limit = limit.saturating_sub(start.elapsed());
+    let limit = limit.max(Duration::from_secs(3));
+    match Running::start(pg_isready, limit).map(Running::finish) {
         // The server accepts connections, or libpq did not try to connect.
-        Ok(End::Exit(Some(0 | 3), _)) => Answer::unknown(reason),
-        Ok(_) => Answer::new(Status::Critical, reason),
+        Ok(Ok(found)) if matches!(found.status.code(), Some(0 | 3)) => Answer::unknown(&reason),
+        Ok(_) => Answer::new(Status::Critical, &reason),
         Err(_) => Answer::unknown(&format!(
             "cannot check whether it is down without pg_isready in PATH: {reason}"
         )),
@@ -391,236 +495,60 @@ fn program(name: &str, options: &Options) -> Command {
         // Messages of client programs are in English and UTF-8.
         .env("LC_ALL", "C")
         .env("PGCLIENTENCODING", "UTF8")
-        .env_remove("PG_COLOR");
-    command
-}
-
-/// How a program ended, with its exit status, and the text on both outputs.
-enum End {
-    Exit(Option<i32>, String),
-    Late,
-    Large,
-    Interrupted,
-}
-
-/// Runs a program. Ends it and its children at the time limit, after too much output, or after a
-/// signal.
-fn end_of(mut command: Command, deadline: Instant) -> io::Result<End> {
-    let (reader, writer) = io::pipe()?;
-    command
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
+        .env_remove("PG_COLOR")
+        .current_dir(".")
         .process_group(0);
-    let mut child = command.spawn()?;
-    // The output ends when this process, too, has closed the pipe.
-    drop(command);
-    let end = watch(&mut child, &reader, deadline);
-    if !matches!(end, Ok(End::Exit(..))) {
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = child.wait();
-    }
-    end
-}
-
-fn watch(child: &mut Child, reader: &PipeReader, deadline: Instant) -> io::Result<End> {
-    let mut output = Vec::new();
-    let mut is_open = true;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if is_interrupted() {
-            return Ok(End::Interrupted);
-        } else if left.is_zero() {
-            return Ok(End::Late);
-        } else if output.len() > MOST_BYTES {
-            return Ok(End::Large);
-        } else if is_open {
-            is_open = read_some(reader, left.min(TICK), &mut output)? != Some(0);
-        } else if let Some(status) = child.try_wait()? {
-            let text = String::from_utf8_lossy(&output).into_owned();
-            return Ok(End::Exit(status.code(), text));
-        } else {
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
+    command::restrict(&mut command, MOST_BYTES);
+    command
 }
 
 // Answers.
 
-/// The valid values of a member.
-#[derive(Clone, Copy)]
-enum Form {
-    /// Any text, which is shown on one line.
-    Text,
-    /// A text of several lines.
-    Lines,
-    Boolean,
-    /// At most 18 digits.
-    Number,
-    /// A word with at most 40 letters.
-    Word,
-    Version,
-    /// At most 20 digits in a text.
-    Digits,
-}
-
-/// Members of the first answer: facts about the server.
-const FACTS: &[(&str, Form)] = &[
-    ("schema", Form::Text),
-    ("database", Form::Text),
-    ("is_standby", Form::Boolean),
-    ("may_look", Form::Boolean),
-    ("is_muted", Form::Boolean),
-    ("version", Form::Version),
-    ("system_identifier", Form::Digits),
-];
-
-/// Members of the second answer: columns of `hugeinfo_status`.
-const COLUMNS: &[(&str, Form)] = &[
-    ("status", Form::Text),
-    ("code", Form::Word),
-    ("reason", Form::Text),
-    ("remedy", Form::Lines),
-    ("huge_pages", Form::Text),
-    ("shared_memory_type", Form::Text),
-    ("in_use", Form::Boolean),
-    ("fits_after_restart", Form::Boolean),
-    ("page_size_bytes", Form::Number),
-    ("segment_bytes", Form::Number),
-    ("segment_pages", Form::Number),
-    ("huge_page_size_bytes", Form::Number),
-    ("required_huge_pages", Form::Number),
-    ("pool_total_pages", Form::Number),
-    ("pool_available_pages", Form::Number),
-    ("shortfall_pages", Form::Number),
-    ("recommended_nr_hugepages", Form::Number),
-];
-
-impl Form {
-    /// The value to show. `None`: invalid.
-    fn valid(self, value: &Value) -> Option<Value> {
-        match self {
-            Self::Boolean => value.as_bool().map(Value::from),
-            Self::Number => {
-                const MOST: u64 = 10_u64.pow(18) - 1;
-                value.as_u64().filter(|n| *n <= MOST).map(Value::from)
-            }
-            Self::Text => value.as_str().map(|text| one_line(text).into()),
-            Self::Lines => {
-                let lines = value.as_str()?.lines().take(100).map(one_line);
-                Some(lines.collect::<Vec<_>>().join("\n").into())
-            }
-            Self::Word => {
-                let text = value.as_str().filter(|text| is_word(text, 40))?;
-                Some(text.into())
-            }
-            Self::Version => {
-                let text = value.as_str().filter(|text| version(text).is_some())?;
-                Some(text.into())
-            }
-            Self::Digits => {
-                let text = value.as_str().filter(|text| is_number(text, 20))?;
-                Some(text.into())
-            }
-        }
-    }
-}
-
-fn is_number(text: &str, longest: usize) -> bool {
-    (1..=longest).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn is_word(text: &str, longest: usize) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    (1..=longest).contains(&text.len()) && text.bytes().all(is_letter)
-}
-
-/// A version in the order of releases: `0.2.0-dev` is before `0.2.0`.
-fn version(text: &str) -> Option<(Vec<u32>, bool)> {
-    let (numbers, suffix) = match text.split_once('-') {
-        Some((numbers, suffix)) => (numbers, Some(suffix)),
-        None => (text, None),
-    };
-    let number = |text: &str| text.parse().ok().filter(|_| is_number(text, 5));
-    let numbers: Vec<u32> = numbers.split('.').map(number).collect::<Option<_>>()?;
-    let is_valid = numbers.len() == 3 && suffix.is_none_or(|suffix| is_word(suffix, 20));
-    is_valid.then_some((numbers, suffix.is_none()))
-}
-
-/// A text as one printable line.
-fn one_line(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    escape::shortened(&escape::name(words.join(" ")), MOST_CHARACTERS)
-}
-
 /// The answer in the output of psql.
-fn answer(output: &str) -> Answer {
-    valid_answer(output).unwrap_or_else(|member| {
-        Answer::unknown(&format!("unexpected answer: invalid value of {member}"))
-    })
+fn answer(output: &Output) -> Answer {
+    valid_answer(output)
+        .unwrap_or_else(|error| Answer::unknown(&format!("unexpected answer: {error}")))
 }
 
-/// Errors: the name of an invalid member.
-fn valid_answer(output: &str) -> Result<Answer, &'static str> {
-    let mut objects = output
-        .lines()
-        .filter(|line| line.starts_with('{'))
-        .filter_map(|line| serde_json::from_str::<Map<String, Value>>(line).ok());
-    let mut members = Map::new();
-    let facts = objects.next().unwrap_or_default();
-    add_members(&mut members, FACTS, &facts)?;
-    if let Some(columns) = objects.next() {
-        add_members(&mut members, COLUMNS, &columns)?;
-        let text = |name: &str| members.get(name).and_then(Value::as_str);
-        let status = text("status").and_then(status_of);
+fn valid_answer(output: &Output) -> Result<Answer, serde_json::Error> {
+    let text = String::from_utf8_lossy(&output.out);
+    let mut objects = text.lines().filter(|line| line.starts_with('{'));
+    let Some(facts) = objects.next() else {
+        return Ok(Answer::unknown(&error_in(output)));
+    };
+    let facts: Facts = serde_json::from_str(facts)?;
+    if let Some(row) = objects.next() {
+        let row: Row = serde_json::from_str(row)?;
+        let status = row.status.as_ref().and_then(status_of);
         let reason = match status {
-            Some(_) => text("reason").unwrap_or_default(),
+            Some(_) => row.reason.as_ref().map_or("", |reason| &reason.0),
             None => "hugeinfo_status has no column status; the extension might be older",
         };
         return Ok(Answer {
             status: status.unwrap_or(Status::Unknown),
-            reason: reason.to_owned(),
-            members,
+            reason: reason.into(),
+            facts,
+            row,
         });
     }
-    let text = |name: &str| members.get(name).and_then(Value::as_str);
-    let reason = match text("schema") {
-        None if !facts.is_empty() => {
-            let database = text("database").unwrap_or("?");
+    let reason = match &facts.schema {
+        None => {
+            let database = facts.database.as_ref().map_or("?", |name| &name.0);
             format!("no extension pg_hugeinfo in database {database}")
         }
-        Some(schema) if members.get("may_look") == Some(&Value::Bool(false)) => {
+        Some(Line(schema)) if facts.may_look == Some(false) => {
             let schema = schema.replace('"', "\"\"");
             format!("missing privilege: GRANT USAGE ON SCHEMA \"{schema}\" TO pg_monitor")
         }
-        _ => error_in(output).to_owned(),
+        Some(_) => error_in(output),
     };
     Ok(Answer {
-        members,
+        facts,
         ..Answer::unknown(&reason)
     })
 }
 
-/// Adds the valid members of an answer. Older versions of the extension have fewer.
-fn add_members(
-    members: &mut Map<String, Value>,
-    forms: &[(&'static str, Form)],
-    answer: &Map<String, Value>,
-) -> Result<(), &'static str> {
-    for (name, form) in forms {
-        let valid = match answer.get(*name) {
-            None => continue,
-            Some(Value::Null) => Value::Null,
-            Some(value) => form.valid(value).ok_or(*name)?,
-        };
-        members.insert((*name).to_owned(), valid);
-    }
-    Ok(())
-}
-
-fn status_of(text: &str) -> Option<Status> {
+fn status_of(text: &Line) -> Option<Status> {
     [
         Status::Ok,
         Status::Unknown,
@@ -628,37 +556,22 @@ fn status_of(text: &str) -> Option<Status> {
         Status::Critical,
     ]
     .into_iter()
-    .find(|status| status.as_str() == text)
+    .find(|status| status.as_str() == text.0)
 }
 
-/// The first error in the output of psql, or all of it.
-fn error_in(output: &str) -> &str {
-    let error = |line| {
-        let (before, error) = ["ERROR:", "FATAL:"]
-            .into_iter()
-            .find_map(|word| str::split_once(line, word))?;
-        (before.is_empty() || before.starts_with("psql:")).then_some(error)
-    };
-    match output.lines().find_map(error) {
-        Some(error) => error,
-        None if output.trim().is_empty() => "psql printed nothing",
-        None => output,
+/// The messages of psql.
+fn error_in(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.err);
+    match text.trim() {
+        "" => "psql printed nothing".to_owned(),
+        text => text
+            .strip_prefix("psql: error: ")
+            .unwrap_or(text)
+            .to_owned(),
     }
 }
 
 // Results of several servers.
-
-/// Compares with this program, because a server can claim any version.
-fn note_older_versions(servers: &mut [Server]) {
-    let own = env!("CARGO_PKG_VERSION");
-    for server in servers {
-        let found = server.answer.text("version").and_then(version);
-        if found.is_some() && found < version(own) {
-            let members = &mut server.answer.members;
-            members.insert("program_version".to_owned(), own.into());
-        }
-    }
-}
 
 /// Servers with the same system identifier, which are copies of one another.
 struct Cluster<'a> {
@@ -669,8 +582,8 @@ struct Cluster<'a> {
 fn clusters(servers: &[Server]) -> Vec<Cluster<'_>> {
     let mut clusters: BTreeMap<&str, Vec<&Server>> = BTreeMap::new();
     for server in servers {
-        if let Some(system_identifier) = server.answer.text("system_identifier")
-            && server.answer.is("in_use").is_some()
+        if let Some(Line(system_identifier)) = &server.answer.facts.system_identifier
+            && server.answer.row.in_use.is_some()
         {
             clusters.entry(system_identifier).or_default().push(server);
         }
@@ -690,11 +603,12 @@ impl Cluster<'_> {
     /// muted, do not count.
     fn is_uneven(&self) -> bool {
         let mut counted = self.members.iter().filter(|server| {
-            server.answer.is("is_muted") != Some(true)
-                && server.answer.text("huge_pages") != Some("off")
+            let Answer { facts, row, .. } = &server.answer;
+            let is_off = row.huge_pages.as_ref().is_some_and(|word| word.0 == "off");
+            facts.is_muted != Some(true) && !is_off
         });
-        let first = counted.next().map(|server| server.answer.is("in_use"));
-        first.is_some_and(|first| counted.any(|server| server.answer.is("in_use") != first))
+        let first = counted.next().map(|server| server.answer.row.in_use);
+        first.is_some_and(|first| counted.any(|server| server.answer.row.in_use != first))
     }
 
     /// Its name in Patroni, or the system identifier.
@@ -702,15 +616,15 @@ impl Cluster<'_> {
         let mut names = self
             .members
             .iter()
-            .filter_map(|server| server.cluster.as_deref());
-        names.next().unwrap_or(self.system_identifier)
+            .filter_map(|server| server.cluster.as_ref());
+        names.next().map_or(self.system_identifier, |name| &name.0)
     }
 
     fn with_huge_pages(&self, in_use: bool) -> Vec<&str> {
         self.members
             .iter()
-            .filter(|server| server.answer.is("in_use") == Some(in_use))
-            .map(|server| server.name.as_str())
+            .filter(|server| server.answer.row.in_use == Some(in_use))
+            .map(|server| server.name.0.as_str())
             .collect()
     }
 }
@@ -722,36 +636,36 @@ fn to_text(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Stri
     let lines: Vec<([String; 5], String)> = servers
         .iter()
         .map(|server| {
-            let answer = &server.answer;
-            let role = match answer.is("is_standby") {
+            let Answer { facts, row, .. } = &server.answer;
+            let role = match facts.is_standby {
                 Some(true) => "standby",
                 Some(false) => "primary",
                 None => "",
             };
-            let page_size = answer
-                .members
-                .get("page_size_bytes")
-                .and_then(Value::as_u64);
-            let page_size = page_size.map(|bytes| PageSize(bytes).to_string());
-            let mut reason = answer.reason.clone();
-            if let (Some(version), Some(own)) =
-                (answer.text("version"), answer.text("program_version"))
-            {
-                let _ = write!(reason, "; older version {version}: this program has {own}");
+            let page_size = row.page_size_bytes.map(|bytes| PageSize(bytes).to_string());
+            let mut reason = server.answer.reason.0.clone();
+            let own = env!("CARGO_PKG_VERSION");
+            if let Some(Line(version)) = facts.version.as_ref().filter(|found| found.0 != own) {
+                let _ = write!(reason, "; version {version}: this program has {own}");
             }
             let columns = [
-                upper(answer.status),
-                server.name.clone(),
+                upper(server.answer.status),
+                server.name.0.clone(),
                 role.to_owned(),
                 page_size.unwrap_or_default(),
-                answer.text("code").unwrap_or_default().to_owned(),
+                row.code.clone().map_or(String::new(), |code| code.0),
             ];
             (columns, reason)
         })
         .collect();
     let widths = [0, 1, 2, 3, 4].map(|column| {
         let width = |(columns, _): &([String; 5], String)| columns[column].chars().count();
-        lines.iter().map(width).max().unwrap_or_default()
+        lines
+            .iter()
+            .map(width)
+            .max()
+            .unwrap_or_default()
+            .min(WIDEST)
     });
     let mut text = String::new();
     for (columns, reason) in &lines {
@@ -797,21 +711,12 @@ fn to_text(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Stri
 }
 
 fn to_json(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Value {
-    let of_server = |server: &&Server| {
-        let mut members = server.answer.members.clone();
-        members.insert("name".to_owned(), server.name.clone().into());
-        members.insert("status".to_owned(), server.answer.status.as_str().into());
-        members.insert("reason".to_owned(), server.answer.reason.clone().into());
-        let conninfo = server.conninfo.as_ref().map(escape::name);
-        for (name, value) in [("conninfo", conninfo), ("cluster", server.cluster.clone())] {
-            if let Some(value) = value {
-                members.insert(name.to_owned(), value.into());
-            }
-        }
-        Value::from(members)
-    };
     let of_cluster = |cluster: &Cluster<'_>| {
-        let names: Vec<_> = cluster.members.iter().map(|server| &server.name).collect();
+        let names: Vec<_> = cluster
+            .members
+            .iter()
+            .map(|server| &server.name.0)
+            .collect();
         json!({
             "cluster": cluster.name(),
             "system_identifier": cluster.system_identifier,
@@ -824,7 +729,7 @@ fn to_json(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Valu
     json!({
         "schema": 1,
         "status": worst.as_str(),
-        "servers": servers.iter().map(of_server).collect::<Vec<_>>(),
+        "servers": servers,
         "clusters": clusters.iter().map(of_cluster).collect::<Vec<_>>(),
     })
 }
@@ -834,37 +739,65 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_in_the_order_of_releases() {
-        let ordered = ["0.0.1", "0.2.0-dev", "0.2.0", "0.9.0", "0.10.0", "1.0.0"];
-        for pair in ordered.windows(2) {
-            assert!(version(pair[0]) < version(pair[1]), "{pair:?}");
-            assert!(version(pair[0]).is_some(), "{pair:?}");
-        }
-        for odd in [
-            "",
-            "1",
-            "1.2",
-            "1.2.3.4",
-            "1.2.x",
-            "1.2.3-",
-            "1.2.3-a b",
-            "1.2.+3",
-            "1.2.123456",
+    fn addresses_are_hosts_with_or_without_a_port() {
+        for (address, expected) in [
+            ("db1", Some("host='db1'")),
+            ("db1:5433", Some("host='db1' port=5433")),
+            ("10.0.0.1:5433", Some("host='10.0.0.1' port=5433")),
+            ("::1", Some("host='::1'")),
+            ("[fe80::1%eth0]:5433", Some("host='fe80::1%eth0' port=5433")),
+            ("[::1]", Some("host='::1'")),
+            ("/run/a:5433", Some("host='/run/a' port=5433")),
+            ("/run/a'b", Some(r"host='/run/a\'b'")),
+            ("/run/a\\", Some(r"host='/run/a\\'")),
+            ("user:secret", None),
+            ("user:secret@db1", None),
+            ("db1:", None),
+            (":5433", None),
+            ("[::1]5433", None),
+            ("", None),
         ] {
-            assert_eq!(version(odd), None, "{odd}");
+            assert_eq!(of_address(address).as_deref(), expected, "{address}");
         }
     }
 
     #[test]
-    fn errors_are_found_between_other_lines() {
-        for (output, error) in [
-            ("a\nERROR:  b\nDETAIL:  c", "  b"),
-            ("psql:<stdin>:1: ERROR:  b", "  b"),
-            ("a ERROR: b", "a ERROR: b"),
-            ("x: FATAL: y\npsql: FATAL: z", " z"),
-            (" \n", "psql printed nothing"),
+    fn strings_with_secrets_are_neither_used_nor_shown() {
+        for text in [
+            "host=db1 sslmode=require",
+            "host='a b' sslkey=/k\\ passfile=x",
+            "  host=db\tport=5433 ",
+            "postgres://u@db:5433/d",
+            "postgresql://u@db1,db2/d?sslmode=require&target_session_attrs=any",
+            "postgres:///?host=/run",
         ] {
-            assert_eq!(error_in(output), error, "{output}");
+            assert_eq!(of_text(text, "x").conninfo.as_deref(), Some(text));
+        }
+        for text in [
+            "password=x",
+            "host=db PASSWORD=x",
+            "host='db'password = x",
+            "host=db\x0bsslpassword=x",
+            "host=db scram_client_key=x",
+            "host=db oauth_client_secret=x",
+            "postgres://u:x@db",
+            "postgres://u:@db",
+            "postgres://u:x/y@db",
+            "postgres://u:x?y@db",
+            "postgres://u%3Ax@db",
+            "POSTGRES://u:x@db",
+            "dbname=postgres://u:x@db",
+            "host=db dbname=postgres://u:x@db",
+            "postgres://db/?pass%77ord=x",
+            "postgres://db/?user=u&password=x",
+            "user:x@db",
+        ] {
+            let server = of_text(text, "line 7");
+            assert_eq!(
+                (server.conninfo, server.name),
+                (None, "line 7".into()),
+                "{text}"
+            );
         }
     }
 }

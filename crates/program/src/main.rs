@@ -6,7 +6,6 @@
 mod check;
 mod command;
 mod completion;
-mod conninfo;
 mod ensure;
 mod error;
 mod explain;
@@ -280,8 +279,8 @@ fn main() -> ExitCode {
         }
     };
     let handled = match arguments.verb {
-        // They have nothing to clean up, and end at once.
-        Verb::Touch(_) | Verb::Search => Ok(()),
+        // They have nothing to clean up, and end at once, or handle signals later.
+        Verb::Touch(_) | Verb::Search | Verb::Fleet(_) => Ok(()),
         Verb::Settings(_) if is_root() => Ok(()),
         Verb::Status(_)
         | Verb::Check(_)

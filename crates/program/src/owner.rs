@@ -140,7 +140,7 @@ impl Owned {
             .uid(self.uid)
             .gid(gid)
             .process_group(0);
-        command::restrict(&mut command);
+        command::restrict(&mut command, command::LARGEST_FILE);
         let output = command::run(command, TIME_LIMIT)?;
         if output.status.success() {
             return Ok(output.out.into());

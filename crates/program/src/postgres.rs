@@ -49,7 +49,7 @@ impl Runner for Programs {
 
     fn start(&self, mut command: Command) -> Result<Running, Error> {
         command.process_group(0);
-        command::restrict(&mut command);
+        command::restrict(&mut command, command::LARGEST_FILE);
         command::end_with_parent(&mut command);
         Running::start(command, TIME_LIMIT)
     }
