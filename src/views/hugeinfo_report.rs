@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use advice::model::machine::Machine;
+use advice::{answer::Answer, model::machine::Machine};
 use host::{
     linux::{growth::TryPush, process::status::Memory, root::Root},
     server::sources,
@@ -41,7 +41,7 @@ fn hugeinfo_report(before: default!(Option<Jsonb>, "NULL")) -> Result<String, Er
     answer(|| {
         let seen = seen(before.map(saved).transpose()?)?;
         check_for_interrupts();
-        Ok(page(&seen))
+        Ok(page(&seen, &Answer::of(&seen.machine)))
     })
 }
 

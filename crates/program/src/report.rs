@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use advice::answer::Answer;
 use clap::Args;
 use host::{
     escape,
@@ -74,7 +75,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         processes: seen.members.iter().map(process).collect(),
         machine: seen.machine,
     };
-    Ok(page(&subject).into())
+    let answer = Answer::of(&subject.machine);
+    Ok(page(&subject, &answer).into())
 }
 
 /// The saved row in a file.

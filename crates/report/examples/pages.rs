@@ -8,12 +8,10 @@ mod fixtures;
 
 use std::{fs, path::PathBuf};
 
-use hugeinfo_report::page;
-
 fn main() {
     let directory = PathBuf::from(std::env::args_os().nth(1).expect("a directory"));
     for (name, subject) in fixtures::ALL {
         let file = directory.join(format!("{name}.html"));
-        fs::write(file, page(&subject())).expect("a file");
+        fs::write(file, fixtures::page(&subject())).expect("a file");
     }
 }

@@ -4,12 +4,13 @@
 //! nothing. It is ASCII, so that it is valid in any encoding, and at most [`LONGEST`] bytes long.
 //!
 //! A [`Subject`](subject::Subject) is read once, so that the numbers of the page agree.
-//! [`mod@page`] adds the advice of the crate `hugeinfo` and limits the length; [`sections`] are the
-//! parts of the page, made of [`parts`] and [`chart`]s.
+//! [`mod@page`] limits the length; [`sections`] print a [`context`], made of [`parts`] and
+//! [`chart`]s.
 
 #![deny(unsafe_code)]
 
 mod chart;
+mod context;
 mod page;
 mod parts;
 mod sections;

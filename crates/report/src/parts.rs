@@ -4,7 +4,7 @@ use advice::check::Status;
 use host::units::Bytes;
 use maud::{Markup, html};
 
-use crate::page::Context;
+use crate::context::Context;
 
 pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     html! {

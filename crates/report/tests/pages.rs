@@ -5,10 +5,10 @@
 mod fixtures;
 
 use advice::{answer::Answer, model::forecast::Forecast, runbook};
-use fixtures::{ALL, HOSTILE};
+use fixtures::{ALL, HOSTILE, page};
 use host::units::{PageSize, Pages, huge_pages};
 use hugeinfo_report::{
-    LONGEST, page,
+    LONGEST,
     subject::{Figures, Subject},
 };
 

@@ -4,7 +4,7 @@ use advice::check::{CheckResult, Status};
 use maud::{Markup, html};
 
 use crate::{
-    page::Context,
+    context::Context,
     parts::{badge, closed, section as part},
 };
 

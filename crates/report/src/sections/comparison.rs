@@ -5,7 +5,7 @@ use maud::{Markup, Render, html};
 
 use crate::{
     chart::{Color, bar, swatch},
-    page::Context,
+    context::Context,
     parts::{note, section as part, size, table},
     subject::Figures,
 };

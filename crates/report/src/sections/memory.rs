@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::page_tables::Pair;
 use crate::{
     chart::{Color, bar, key, percent},
-    page::Context,
+    context::Context,
     parts::{note, section as part, size},
 };
 

@@ -6,7 +6,7 @@ use maud::{Markup, Render, html};
 
 use crate::{
     chart::{Color, percent, swatch},
-    page::Context,
+    context::Context,
     parts::{count, note, section as part, size, table},
 };
 

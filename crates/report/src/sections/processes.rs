@@ -7,7 +7,7 @@ use maud::{Markup, Render, html};
 
 use crate::{
     chart::{Color, bar, key},
-    page::Context,
+    context::Context,
     parts::{BARS, closed, count, more, name, size, table},
     subject::Process,
 };

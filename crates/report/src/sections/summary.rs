@@ -14,7 +14,7 @@ use maud::{Markup, html};
 
 use super::{comparison::Comparison, memory::uses, page_tables::Pair};
 use crate::{
-    page::Context,
+    context::Context,
     parts::{badge, count, more, section as part, step as text},
     subject::Figures,
 };
