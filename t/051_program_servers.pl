@@ -191,7 +191,7 @@ SKIP:
 	# A server on huge pages costs no program of PostgreSQL, only searches for other servers.
 	my $trace = "$scratch/trace";
 	system('strace', '-f', '-e', 'trace=execve', '-o', $trace, $program, 'status', @here, '--format', 'json') if -x '/usr/bin/strace';
-	my @children = grep { !/"search"/ } slurp_file($trace) =~ /execve\(.*/g;
+	my @children = grep { !/"internal-search"/ } slurp_file($trace) =~ /execve\(.*/g;
 	is(scalar @children, 1, 'healthy: no program of PostgreSQL runs');
 
 	# A link to a file that is older than the start, and a clock that was set back since.

@@ -45,7 +45,7 @@ sub hugeinfo
 
 sub total { return pool($kb)->{total} }
 
-# Promises of earlier runs count for two minutes.
+# Reservations of earlier runs count for two minutes.
 sub forget { return type_in("rm -rf /run/hugeinfo >$scratch/log") }
 
 SKIP:
@@ -156,7 +156,7 @@ forget();
 	}
 	until (-s $file) { select undef, undef, undef, 0.01 }
 	as_root('ensure --for start -D ' . $two->data_dir);
-	is(total(), 2 * $need, 'a server that is starting: its pages are still promised');
+	is(total(), 2 * $need, 'a server that is starting: its pages are still reserved');
 	kill 'KILL', $pid;
 	waitpid $pid, 0;
 	unlink $file;

@@ -298,12 +298,12 @@ my $run_all = sub {
 	return map { slurp_file("$scratch/out.$_") } 0 .. $#arguments;
 };
 # Writes the list of pages that ensure has set aside: one for the server of this directory.
-my $promise_to = sub {
+my $reserve_for = sub {
 	my ($directory) = @_;
 	my ($now) = slurp_file('/proc/uptime') =~ /^(\d+)/;
-	my $promise = { data_directory => $directory, owner => $uid, page_size_bytes => $kb << 10, pages => 1, to_restart => undef, since => $now };
-	written("$scratch/promises", JSON::PP->new->encode([$promise]));
-	root_types("mkdir -p -m 700 /run/hugeinfo; install -m 600 $scratch/promises /run/hugeinfo/promises.json");
+	my $reservation = { data_directory => $directory, owner => $uid, page_size_bytes => $kb << 10, pages => 1, to_restart => undef, since => $now };
+	written("$scratch/reservations", JSON::PP->new->encode([$reservation]));
+	root_types("mkdir -p -m 700 /run/hugeinfo; install -m 600 $scratch/reservations /run/hugeinfo/reservations.json");
 	return;
 };
 my $not_in_time = qr/^hugeinfo: the files of the server could not be read in time\n.*\n3$/s;
@@ -314,7 +314,7 @@ my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0sear
 	my $locked = "$place/etc/15/locked";
 	# A new directory, so that the kernel has not cached names in it.
 	root_types("mkdir -p $locked; chown $uid $locked");
-	$promise_to->($locked);
+	$reserve_for->($locked);
 	my @holders = $lock->($uid, $locked);
 	my ($status_all, $ensure_all, $named, $check, $found) =
 	  $run_all->(\@holders, "sleep 5; ($program ensure --for start $own --lock-wait 1s --wait 1s; kill -0 \$p1; echo \$?) >$scratch/meanwhile 2>&1",
@@ -373,7 +373,7 @@ PERL
 	my ($ensure) = $run_all->([$stuck], ':', "ensure --all --for restart --bindir $spies");
 	like($ensure, qr/^\Q$other\E: its memory could not be read in time$/m, 'a server that is stuck: ensure --all names it');
 	like($ensure, qr/^\Q$own_name\E: the next start is unknown/m, 'a server that is stuck: ensure --all goes on');
-	$promise_to->($other);
+	$reserve_for->($other);
 	my ($status_all, $named, $own_status, $own_ensure) =
 	  $run_all->([$stuck], ':', 'status --all', "status -D $other", "status $own --bindir $bindir", "ensure --for start --lock-wait 1s $own --bindir $bindir");
 	like($status_all, qr/^hugeinfo: the search for servers failed: .*\n3$/s, 'a server that is stuck: status --all');

@@ -155,7 +155,7 @@ sub as_root
 	return ($status + 0, $out);
 }
 
-# Promises of earlier runs count for two minutes.
+# Reservations of earlier runs count for two minutes.
 sub forget { return type_in("rm -rf /run/hugeinfo >$dir/removed") }
 
 sub total { return pool($kb)->{total} }

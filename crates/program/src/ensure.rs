@@ -33,7 +33,7 @@ use crate::{
     next_start::NextStart,
     planned::Detail,
     pool::{self, Attempt, Growth},
-    promises::{Promises, has_started},
+    reservations::{Reservations, has_started},
     target::{self, Target},
 };
 
@@ -128,9 +128,9 @@ fn ensure(options: &Options) -> Result<Done, Error> {
     let mut servers = with_next_starts(targets(options)?, options)?;
     // If memory is short, only these would not start.
     servers.sort_by_key(|(_, next)| !next.as_ref().is_some_and(needs_huge_pages));
-    let mut promises = match options.dry_run {
-        true => Promises::none(),
-        false => Promises::lock(Instant::now() + options.wait + options.lock_wait)?,
+    let mut reservations = match options.dry_run {
+        true => Reservations::none(),
+        false => Reservations::lock(Instant::now() + options.wait + options.lock_wait)?,
     };
     let deadline = Instant::now() + options.wait;
     // Memory that servers need later, by their users.
@@ -150,7 +150,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
                     deadline,
                     later: of_owner.map(|(_, bytes)| *bytes).sum(),
                 };
-                run.run(&mut promises)
+                run.run(&mut reservations)
             }),
         };
         let done = match result {
@@ -164,7 +164,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         lines.push(format!("{}: {}\n", target.name(), done.text));
         exit_status = crate::worse(exit_status, done.exit_status);
     }
-    promises.save()?;
+    reservations.save()?;
     Ok(Done {
         text: escape::lines(lines.concat()),
         exit_status,
@@ -239,7 +239,7 @@ struct ServerRun<'a> {
 struct Outcome {
     text: String,
     exit_status: u8,
-    /// The pages of its next start are promised.
+    /// The pages of its next start are reserved.
     has_pages: bool,
 }
 
@@ -258,13 +258,13 @@ impl Outcome {
 }
 
 impl ServerRun<'_> {
-    fn run(&self, promises: &mut Promises) -> Result<Outcome, Error> {
+    fn run(&self, reservations: &mut Reservations) -> Result<Outcome, Error> {
         self.next.settings()?;
         // It might have started while this run waited for the lock.
         if self.target.postmaster.is_none() && has_started(&self.data(), self.next.owner)? {
             return Ok(Outcome::new(RUNS, 0));
         }
-        let machine = self.read(promises)?;
+        let machine = self.read(reservations)?;
         let server = machine.next_start();
         let Some(size) = machine.size_to_map(&server) else {
             let huge_pages = server.huge_pages.as_str();
@@ -293,11 +293,11 @@ impl ServerRun<'_> {
             return Ok(Outcome::new(text, 0));
         }
         let mut growth = Growth::at_most(pages);
-        match self.grow(&mut growth, promises) {
+        match self.grow(&mut growth, reservations) {
             Ok(None) => {
                 let held = machine.pages_held(size).unwrap_or_default();
                 let to_restart = self.target.postmaster.map(|pid| (pid, held));
-                promises.promise(self.data(), self.next.owner, size, pages, to_restart);
+                reservations.add(self.data(), self.next.owner, size, pages, to_restart);
                 let added = match growth.added() {
                     Pages(0) => String::new(),
                     added => {
@@ -313,7 +313,11 @@ impl ServerRun<'_> {
             }
             failed => {
                 growth.restore()?;
-                self.short(&self.read(promises)?, size, &failed?.unwrap_or_default())
+                self.short(
+                    &self.read(reservations)?,
+                    size,
+                    &failed?.unwrap_or_default(),
+                )
             }
         }
     }
@@ -322,17 +326,17 @@ impl ServerRun<'_> {
         self.next.data_directory.clone().unwrap_or_default()
     }
 
-    fn read(&self, promises: &mut Promises) -> Result<Machine, Error> {
-        promises.forget_kept();
+    fn read(&self, reservations: &mut Reservations) -> Result<Machine, Error> {
+        reservations.forget_started();
         loop {
             let mut machine = match self.target.postmaster {
                 Some(pid) => before_restart(pid, self.next.clone())?,
                 None => machine::stopped(self.next, ServerState::Stopped)?,
             };
-            promises.reserve(&mut machine, &self.data());
-            // Pages count as promised or as mapped, never as both or as neither. Ends, because there
-            // are fewer promises each time.
-            if !promises.forget_kept() {
+            reservations.count_others(&mut machine, &self.data());
+            // Pages count as reserved or as mapped, never as both or as neither. Ends, because there
+            // are fewer reservations each time.
+            if !reservations.forget_started() {
                 if let Some(owner) = self.next.owner {
                     ensure::distrust_other_users(&mut machine, owner);
                 }
@@ -344,7 +348,11 @@ impl ServerRun<'_> {
 
     /// Adds the pages that the next start lacks. Plans each attempt with the machine as it is then,
     /// because other programs take memory and pages meanwhile. Returns why the pages are missing.
-    fn grow(&self, growth: &mut Growth, promises: &mut Promises) -> Result<Option<String>, Error> {
+    fn grow(
+        &self,
+        growth: &mut Growth,
+        reservations: &mut Reservations,
+    ) -> Result<Option<String>, Error> {
         // Pages after the last attempt, since which memory was compacted.
         let mut compacted_at = None;
         loop {
@@ -352,10 +360,10 @@ impl ServerRun<'_> {
                 return Err(Error::new("interrupted by a signal"));
             }
             let is_late = Instant::now() >= self.deadline;
-            let why = match ensure::steps(&self.read(promises)?) {
+            let why = match ensure::steps(&self.read(reservations)?) {
                 Ok(steps) => match growth.attempt(&steps, progress)? {
                     Attempt::Whole => {
-                        let after = start::outcome(&self.read(promises)?);
+                        let after = start::outcome(&self.read(reservations)?);
                         if matches!(after, StartOutcome::HugePages(_)) {
                             return Ok(None);
                         }

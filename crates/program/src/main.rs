@@ -21,8 +21,8 @@ mod pool;
 mod postgres;
 mod preflight;
 mod probe;
-mod promises;
 mod report;
+mod reservations;
 mod runbook;
 mod search;
 mod size;
@@ -93,11 +93,12 @@ enum Verb {
     /// Creates the manual pages.
     #[command(hide = true)]
     Man(man::Options),
-    #[command(hide = true)]
+    // Run by this program. Their names are unlike those that people type.
+    #[command(hide = true, name = probe::CHILD)]
     Touch(probe::Options),
-    #[command(hide = true)]
+    #[command(hide = true, name = next_start::CHILD)]
     Settings(next_start::Options),
-    #[command(hide = true)]
+    #[command(hide = true, name = search::CHILD)]
     Search,
 }
 

@@ -22,7 +22,10 @@ use crate::{
     root,
 };
 
-/// The options of `hugeinfo settings`.
+/// The verb of the process that computes a next start.
+pub(crate) const CHILD: &str = "internal-next-start";
+
+/// The options of that process.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -109,7 +112,7 @@ impl NextStart {
                 format!("If you trust its configuration: {}", server.named_by()),
             ));
         }
-        let mut command = command::this("settings");
+        let mut command = command::this(CHILD);
         command.args(arguments(server, detail));
         let postmaster = server.postmaster.map(|pid| format!("--postmaster={pid}"));
         command.args(postmaster);
@@ -123,7 +126,10 @@ impl NextStart {
                 None => (text, None),
             };
             return Err(match message {
-                "" => Error::new(format!("hugeinfo settings ended with {}", output.status)),
+                "" => Error::new(format!(
+                    "the computation of the next start ended with {}",
+                    output.status
+                )),
                 message => Error::Other(message.to_owned(), hint),
             });
         }
@@ -131,8 +137,11 @@ impl NextStart {
     }
 
     fn parse(json: &str) -> Result<Self, Error> {
-        serde_json::from_str(json.trim())
-            .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))
+        serde_json::from_str(json.trim()).map_err(|error| {
+            Error::new(format!(
+                "the computation of the next start wrote no result: {error}"
+            ))
+        })
     }
 
     fn to_json(&self) -> Result<Done, Error> {
@@ -235,7 +244,7 @@ impl NextStart {
     }
 }
 
-/// `hugeinfo settings`: prints the next start as JSON. Root runs it to compute the next start with
+/// Prints the next start as JSON. Root runs it to compute the next start with
 /// the rights of the owner of the data directory.
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let detail = match options.only_pages {
@@ -254,7 +263,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let mut arguments = arguments(&server, detail);
         arguments.push("--for-root".into());
         // In this process, because lookups in directories of the owner can take forever.
-        let done = owned.run("settings", arguments, options.postmaster)?;
+        let done = owned.run(CHILD, arguments, options.postmaster)?;
         return NextStart::parse(&done.text)?.of_owner(owned.uid)?.to_json();
     }
     let trust = match options.for_root {

@@ -19,6 +19,9 @@ use crate::{Done, command, error::Error};
 /// A terabyte on 2 MB pages takes a few minutes.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
+/// The verb of the child.
+pub(crate) const CHILD: &str = "internal-touch";
+
 /// The options of the child.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -38,7 +41,7 @@ pub(crate) enum Answer {
 
 /// Lets a child map that many bytes and touch each page. Needs the pages for that time.
 pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Answer, Error> {
-    let mut command = command::this("touch");
+    let mut command = command::this(CHILD);
     command.args(["--bytes", &bytes.to_string()]);
     command.args(["--page-bytes", &size.0.to_string()]);
     command.process_group(0);
@@ -78,7 +81,7 @@ impl Answer {
     }
 }
 
-/// The child: `hugeinfo touch`.
+/// The child.
 pub(crate) fn touch(options: &Options) -> Result<Done, Error> {
     // The pages must not stay in use if the caller is killed.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| {

@@ -41,6 +41,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum size of the output, more than the facts about thousands of servers.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// The verb of the process.
+pub(crate) const CHILD: &str = "internal-search";
+
 /// A line of the output.
 #[derive(Serialize, Deserialize)]
 enum Step {
@@ -71,7 +74,7 @@ struct Outcome {
 
 /// The only search of this run: each one can leave a process that nothing ends.
 static PROCESS: LazyLock<Mutex<Option<io::Result<Running>>>> =
-    LazyLock::new(|| Mutex::new(Some(Running::spawn(this("search"), TIME_LIMIT))));
+    LazyLock::new(|| Mutex::new(Some(Running::spawn(this(CHILD), TIME_LIMIT))));
 
 /// The error number if not all servers were found.
 static OUTCOME: OnceLock<Result<Outcome, i32>> = OnceLock::new();
@@ -233,7 +236,7 @@ pub(crate) fn clusters() -> Vec<(PathBuf, u32)> {
     clusters
 }
 
-/// `hugeinfo search`: prints each step of a search as a line of JSON.
+/// The process: prints each step of a search as a line of JSON.
 pub(crate) fn run() -> Result<Done, Error> {
     let root = root();
     let mut written = Ok(());

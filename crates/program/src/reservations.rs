@@ -1,5 +1,5 @@
-//! Pages that `ensure` has promised to servers that have not started yet, so that servers which
-//! start at the same time do not count the same free pages.
+//! Pages that `ensure` has reserved for servers that have not started yet, so that servers which
+//! start at the same time do not count the same free pages. The kernel knows nothing about them.
 
 use std::{
     fs::{self, File},
@@ -33,7 +33,7 @@ use crate::{
 };
 
 const DIRECTORY: &str = "/run/hugeinfo";
-const FILE: &str = "promises.json";
+const FILE: &str = "reservations.json";
 
 /// Time to look for a server, while other runs wait for the lock.
 const READ_LIMIT: Duration = Duration::from_secs(1);
@@ -41,9 +41,9 @@ const READ_LIMIT: Duration = Duration::from_secs(1);
 /// How long pages are set aside for a server that has not started.
 const LIFETIME: Duration = Duration::from_secs(120);
 
-/// A promise.
+/// Pages for the next start of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Promise {
+struct Reservation {
     data_directory: PathBuf,
     /// The user of the server.
     owner: Option<u32>,
@@ -55,11 +55,11 @@ struct Promise {
     since: u64,
 }
 
-impl Promise {
+impl Reservation {
     /// Pages of the pool that are neither held nor reserved yet. `None`: the server has started.
     fn open_pages(&self) -> Option<u64> {
-        let promise = self.clone();
-        within(READ_LIMIT, move || promise.read_open_pages()).unwrap_or(Some(self.pages))
+        let reservation = self.clone();
+        within(READ_LIMIT, move || reservation.read_open_pages()).unwrap_or(Some(self.pages))
     }
 
     fn read_open_pages(&self) -> Option<u64> {
@@ -106,14 +106,14 @@ fn is_in_use(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// The promises, locked against other runs.
-pub(crate) struct Promises {
+/// All reservations, locked against other runs.
+pub(crate) struct Reservations {
     directory: Option<OwnedFd>,
-    all: Vec<Promise>,
+    all: Vec<Reservation>,
 }
 
-impl Promises {
-    /// No promises, and no lock.
+impl Reservations {
+    /// No reservations, and no lock.
     pub(crate) fn none() -> Self {
         Self {
             directory: None,
@@ -121,7 +121,7 @@ impl Promises {
         }
     }
 
-    /// Waits for the lock, and reads the promises that are still open.
+    /// Waits for the lock, and reads the reservations that are still open.
     pub(crate) fn lock(deadline: Instant) -> Result<Self, Error> {
         let path = Path::new(DIRECTORY);
         let failed = |what: &str, error: io::Error| Error::file(what, path, error);
@@ -158,9 +158,9 @@ impl Promises {
         }
         let now = seconds_since_boot();
         let mut all = read(&directory).unwrap_or_default();
-        all.retain(|promise| {
-            let age = now.checked_sub(promise.since);
-            age.is_some_and(|age| age < LIFETIME.as_secs()) && promise.open_pages().is_some()
+        all.retain(|reservation| {
+            let age = now.checked_sub(reservation.since);
+            age.is_some_and(|age| age < LIFETIME.as_secs()) && reservation.open_pages().is_some()
         });
         Ok(Self {
             directory: Some(directory),
@@ -168,30 +168,31 @@ impl Promises {
         })
     }
 
-    /// Forgets promises to servers that have mapped their pages. Returns whether there were any.
-    pub(crate) fn forget_kept(&mut self) -> bool {
+    /// Forgets reservations of servers that have mapped their pages. Returns whether there were any.
+    pub(crate) fn forget_started(&mut self) -> bool {
         let before = self.all.len();
-        self.all.retain(|promise| promise.open_pages().is_some());
+        self.all
+            .retain(|reservation| reservation.open_pages().is_some());
         self.all.len() < before
     }
 
     /// Counts the pages of other servers as reserved.
-    pub(crate) fn reserve(&self, machine: &mut Machine, own: &Path) {
+    pub(crate) fn count_others(&self, machine: &mut Machine, own: &Path) {
         let others = self
             .all
             .iter()
-            .filter(|promise| promise.data_directory != own);
-        for promise in others {
-            let pages = promise.open_pages().unwrap_or_default();
+            .filter(|reservation| reservation.data_directory != own);
+        for reservation in others {
+            let pages = reservation.open_pages().unwrap_or_default();
             let pools = machine.state.pools.iter_mut().flatten();
-            for pool in pools.filter(|pool| pool.page_bytes == promise.page_size_bytes) {
+            for pool in pools.filter(|pool| pool.page_bytes == reservation.page_size_bytes) {
                 pool.reserved = pool.free.min(pool.reserved.saturating_add(pages));
             }
         }
     }
 
-    /// Adds a promise, or replaces that for the same server.
-    pub(crate) fn promise(
+    /// Adds a reservation, or replaces that of the same server.
+    pub(crate) fn add(
         &mut self,
         data_directory: PathBuf,
         owner: Option<u32>,
@@ -200,8 +201,8 @@ impl Promises {
         to_restart: Option<(u32, Pages)>,
     ) {
         self.all
-            .retain(|promise| promise.data_directory != data_directory);
-        self.all.push(Promise {
+            .retain(|reservation| reservation.data_directory != data_directory);
+        self.all.push(Reservation {
             data_directory,
             owner,
             page_size_bytes: size.0,
@@ -211,7 +212,7 @@ impl Promises {
         });
     }
 
-    /// Writes the promises.
+    /// Writes the reservations.
     pub(crate) fn save(&self) -> Result<(), Error> {
         let Some(directory) = &self.directory else {
             return Ok(());
@@ -222,7 +223,7 @@ impl Promises {
             .map_err(io::Error::from)
             .and_then(|json| {
                 // Renamed when whole, because a run can be killed.
-                let new = "promises.new";
+                let new = "reservations.new";
                 let file = rustix::fs::openat(directory, new, flags | OFlags::CLOEXEC, mode)?;
                 File::from(file).write_all(&json)?;
                 Ok(rustix::fs::renameat(directory, new, directory, FILE)?)
@@ -231,7 +232,7 @@ impl Promises {
     }
 }
 
-fn read(directory: &OwnedFd) -> Option<Vec<Promise>> {
+fn read(directory: &OwnedFd) -> Option<Vec<Reservation>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, FILE, flags, Mode::empty()).ok()?;
     let mut bytes = Vec::new();
@@ -254,11 +255,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn promises_end_when_shared_memory_is_in_use() {
+    fn reservations_end_when_shared_memory_is_in_use() {
         let directory = tempfile::tempdir().expect("a directory");
         let data = fs::canonicalize(directory.path()).expect("a path");
-        let mut promises = Promises::none();
-        promises.promise(data.clone(), None, PageSize(2 << 20), Pages(7), None);
+        let mut reservations = Reservations::none();
+        reservations.add(data.clone(), None, PageSize(2 << 20), Pages(7), None);
         // A process that is starting, and one with shared memory.
         for (script, expected) in [
             ("sleep 60", false),
@@ -277,10 +278,10 @@ mod tests {
             while !has_started(&data, None).unwrap_or(false) && Instant::now() < limit {
                 thread::sleep(Duration::from_millis(10));
             }
-            assert_eq!(promises.forget_kept(), expected);
+            assert_eq!(reservations.forget_started(), expected);
             server.kill().expect("ended");
             server.wait().expect("ended");
         }
-        assert!(promises.all.is_empty());
+        assert!(reservations.all.is_empty());
     }
 }
