@@ -1,7 +1,7 @@
 //! The server that a verb is about.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
@@ -113,8 +113,8 @@ impl Target {
     }
 }
 
-/// Calls `read` for each server, several at the same time. Each owner gets only some of the workers,
-/// so hanging files of one do not delay the others, and named servers come first.
+/// Calls `read` for each server, several at the same time. Named servers come first, and then one
+/// server of each owner after the other, so that hanging files of one do not delay the others.
 ///
 /// Errors: those of `read`; the time is over. A thread that still waits for a file does not keep
 /// this process from ending.
@@ -123,48 +123,32 @@ pub(crate) fn each<T: Send + 'static>(
     limit: Duration,
     read: impl Fn(&Target) -> Result<T, Error> + Send + Sync + 'static,
 ) -> Vec<Result<T, Error>> {
-    const WORKERS: usize = 16;
-    const OF_AN_OWNER: usize = 4;
+    const WORKERS: usize = 32;
     let deadline = Instant::now() + limit;
-    let mut queues: Vec<Queue> = Vec::new();
-    let mut order: Vec<_> = targets.iter().enumerate().collect();
-    order.sort_by_key(|(_, target)| target.is_only_found);
-    for (index, target) in order {
-        let item = (index, target.clone());
-        match queues.iter_mut().find(|queue| queue.owner == target.owner) {
-            Some(queue) => queue.waiting.push_back(item),
-            None => queues.push(Queue {
-                owner: target.owner,
-                waiting: [item].into(),
-                running: 0,
-            }),
-        }
-    }
+    let mut of_owner = HashMap::new();
+    let order = targets.iter().enumerate().map(|(index, target)| {
+        let before: &mut usize = of_owner.entry(target.owner).or_default();
+        *before += 1;
+        (target.is_only_found, *before, index)
+    });
+    let mut order: Vec<_> = order.collect();
+    order.sort_unstable();
+    let waiting = order.into_iter().map(|(.., index)| index);
+    let waiting: VecDeque<_> = waiting
+        .map(|index| (index, targets[index].clone()))
+        .collect();
     let (sender, results) = mpsc::channel();
-    let shared = Arc::new((Mutex::new(queues), read));
+    let shared = Arc::new((Mutex::new(waiting), read));
     for _ in 0..targets.len().min(WORKERS) {
         let (sender, shared) = (sender.clone(), shared.clone());
         let work = move || {
-            let (queues, read) = &*shared;
-            let lock = || queues.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = || {
-                let mut queues = lock();
-                let ready =
-                    |queue: &&mut Queue| queue.running < OF_AN_OWNER && !queue.waiting.is_empty();
-                let queue = queues
-                    .iter_mut()
-                    .filter(ready)
-                    .min_by_key(|queue| queue.running)?;
-                queue.running += 1;
-                queue.waiting.pop_front()
-            };
+            let (waiting, read) = &*shared;
+            let lock = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = || lock().pop_front();
             while let Some((index, target)) = next() {
                 if sender.send((index, read(&target))).is_err() {
                     break;
                 }
-                let mut queues = lock();
-                let own = queues.iter_mut().find(|queue| queue.owner == target.owner);
-                own.into_iter().for_each(|queue| queue.running -= 1);
             }
         };
         // The threads that were started read all servers.
@@ -183,14 +167,6 @@ pub(crate) fn each<T: Send + 'static>(
         }
     }
     all
-}
-
-/// The servers of one owner.
-struct Queue {
-    owner: Option<u32>,
-    waiting: VecDeque<(usize, Target)>,
-    /// The number of servers that are being read.
-    running: usize,
 }
 
 /// The server that uses this directory for its configuration or data. If the search has no answer,
