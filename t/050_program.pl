@@ -87,7 +87,6 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	my $resource = sprintf 'hugepages-%dMi: %dMi', $mb, $mb * $of_files->{required_pages};
 	my @resources = (hugeinfo('plan', @options, '--format', 'k8s'))[1] =~ /^  (?:requests|limits): \{ memory: \w+, (.*) \}$/mg;
 	is_deeply(\@resources, [ ($resource) x 2 ], 'plan: k8s');
-	like((hugeinfo('plan', @options, '--format', 'ansible'))[1], qr/^    name: vm\.nr_hugepages\n    value: '$of_files->{required_pages}'$/m, 'plan: ansible');
 	my $other = json('plan', @options, qw(--format json --page-size 1GB --host-ram 64GB))->{plan};
 	is_deeply([ map { $_->{page_size_bytes} } @$other ], [ 1 << 30 ], 'plan: another page size');
 
@@ -224,6 +223,7 @@ SKIP:
 # Invalid input.
 for (
 	[ 2, qr/invalid value for parameter "shared_buffers": "1XB"\nHINT: Valid units/, 'plan', '-c', 'shared_buffers=1XB' ],
+	[ 3, qr/unrecognized subcommand 'setings'(?!.*similar)/s, 'setings' ],
 	[ 2, qr/unrecognized configuration parameter "shared_bufers"/, 'plan', '-c', 'shared_bufers=1GB' ],
 	[ 3, qr/-c shared_buffers: expected NAME=VALUE\nHINT: /, 'plan', '-c', 'shared_buffers' ],
 	[ 3, qr/could not open .*nothing: No such file/, 'plan', '-D', "$scratch/nothing" ],

@@ -155,12 +155,11 @@ for (
 }
 for (
 	[ 'an unknown option', qr/unexpected argument '--xyzzy'/, '--xyzzy' ],
-	[ 'no file', qr/\Ahugeinfo: could not read .*none: No such file/, '--list', "$dir/none" ],
+	[ 'no file', qr/\Ahugeinfo: could not read .*none: No such file/, '--patroni', "$dir/none" ],
 	[ 'no jobs', qr/invalid value '0' for '--jobs/, '--jobs', 0 ],
-	[ 'two sources', qr/'--list <FILE>' cannot be used with '--patroni <FILE>'/, '--list', $services, '--patroni', $services ],
+	[ 'two sources', qr/cannot be used with/, 'db1', '--patroni', $services ],
 	[ 'hosts and services', qr/cannot be used with/, 'db1', '--services', 'db2' ],
 	[ 'invalid JSON', qr/\Ahugeinfo: not the output of patronictl/, '--patroni', $services ],
-	[ 'an empty list', qr/\Ahugeinfo: no servers\nHINT: Name the servers, /, '--list', '/dev/null' ],
 	[ 'no servers', qr/\Ahugeinfo: no servers\nHINT: Name the servers, / ])
 {
 	my ($what, $message, @arguments) = @$_;
@@ -183,27 +182,19 @@ like((fleet('--help'))[1], qr/--services/, '--help');
 	is_deeply([ map { $_->{cluster} } @{ $patroni->{clusters} } ], ['main'], 'the cluster has its name in Patroni');
 }
 
-# A list with a connection string on each line.
+# Connection strings.
 {
 	my @conninfos = (map { 'host=' . $_->host . ' port=' . $_->port } $primary, $bare);
-	my $list = write_file('list', join "\n", '# comment', '', @conninfos, "host=db1 password = 'xy zzy'", 'postgres://u:xyzzy@db2/postgres',
-		'postgres://u:xy/zzy@db3/postgres', 'postgres://u%40v:xyzzy@db6/postgres', 'postgres://db4/?pass%77ord=xyzzy', 'host=db5 oauth_client_secret=xyzzy', 'no-such-host.invalid:5433');
-	my (undef, $conninfos) = fleet_json('--list', $list, '--schema', 'Huge Info');
-	is($conninfos->{by_name}{ $conninfos[0] }{in_use} ? 't' : 'f', 'f', 'conninfo: the first has a status');
+	my $address = $primary->host . ':' . $primary->port;
+	my @secrets = ("host=db1 password = 'xy zzy'", 'postgres://u:xyzzy@db2/postgres', 'postgres://u:xy/zzy@db3/postgres',
+		'postgres://u%40v:xyzzy@db6/postgres', 'postgres://db4/?pass%77ord=xyzzy', 'host=db5 oauth_client_secret=xyzzy');
+	my (undef, $conninfos) = fleet_json(@conninfos, $address, @secrets, 'no-such-host.invalid:5433', '--schema', 'Huge Info');
+	is($conninfos->{by_name}{$_}{in_use} ? 't' : 'f', 'f', "$_: has a status") for $conninfos[0], $address;
 	like($conninfos->{by_name}{ $conninfos[1] }{reason}, qr/hugeinfo_status/, '--schema: used as written');
 	my @refused = grep { $_->{reason} =~ /pgpass/ } @{ $conninfos->{servers} };
-	is(scalar @refused, 6, 'passwords in a list are not used');
-	unlike(JSON::PP->new->encode($conninfos), qr/zzy/, 'passwords in a list are not shown');
+	is_deeply([ sort map { $_->{name} } @refused ], [ map { "host $_" } 4 .. 9 ], 'passwords are not used');
+	unlike(JSON::PP->new->encode($conninfos), qr/zzy/, 'passwords are not shown');
 	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a single name is a host');
-
-	# The same as arguments.
-	my (undef, $hosts) = fleet_json(@conninfos, 'postgres://u:xyzzy@db2/postgres', $primary->host . ':' . $primary->port);
-	my %states = map { $_ => join ' ', map { $_ // '' } @{ $hosts->{by_name}{$_} }{qw(status code)} } keys %{ $hosts->{by_name} };
-	is_deeply(\%states,
-		{ $conninfos[0] => 'warning sysv', $conninfos[1] => 'unknown ', 'host 3' => 'unknown ', $primary->host . ':' . $primary->port => 'warning sysv' },
-		'hosts as arguments');
-	like($hosts->{by_name}{'host 3'}{reason}, qr/pgpass/, 'a password in an argument is not used');
-	unlike(JSON::PP->new->encode($hosts), qr/zzy/, 'a password in an argument is not shown');
 }
 
 # Creates a fake psql that prints the file named like the service, and logs its command line.
@@ -228,12 +219,11 @@ chmod 0755, "$dir/fake/psql";
 	my $public = 'host=db options=-ca.b=c  sslkey=/k sslmode=require';
 	my $uri = 'postgres://u@db/d?sslmode=require';
 	my $quoted = q(host='a b' sslmode=require);
-	my $list = write_file('secrets', join "\n", @secrets, 'host=db password', $public, $uri, $quoted);
-	my (undef, $out) = fleet('--list', $list);
-	is(scalar(() = $out =~ /^UNKNOWN   ?line \d+ .*pgpass/mg), @secrets + 1, 'secrets: each line is rejected');
+	my (undef, $out) = fleet(@secrets, 'host=db password', $public, $uri, $quoted);
+	is(scalar(() = $out =~ /^UNKNOWN  host \d+ .*pgpass/mg), @secrets + 1, 'secrets: each is rejected');
 	my $arguments = slurp_file("$dir/arguments");
 	unlike($arguments, qr/xyzzy/, 'secrets: no command line has one');
-	like($arguments, qr/^\Q$_\E$/m, "a list: $_") for $public, $uri, $quoted;
+	like($arguments, qr/^\Q$_\E$/m, "to psql as it is: $_") for $public, $uri, $quoted;
 }
 
 # Each malformed or hostile answer results in one line, and does not change lines of other servers.

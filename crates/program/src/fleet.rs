@@ -18,7 +18,7 @@ use std::{
 };
 
 use advice::check::Status;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use host::{escape, next_start::Output, units::PageSize};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize, Serializer};
@@ -29,6 +29,7 @@ use crate::{
     command::{self, Running, is_interrupted},
     error::Error,
     exit_status,
+    status::Format,
 };
 
 /// Programs that print more than this for one server are stopped.
@@ -43,24 +44,12 @@ const MOST_LINES: usize = 100;
 /// Wider columns of the text do not widen those of other servers.
 const WIDEST: usize = 60;
 
-/// The form of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A line for each server.
-    Text,
-    /// All members, with the names of the columns of `hugeinfo_status`.
-    Json,
-}
-
 /// The options of `fleet`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Servers, such as db1, db1:5433, or 'host=db1 sslmode=require'.
-    #[arg(value_name = "HOST", conflicts_with_all = ["list", "patroni", "services"])]
+    #[arg(value_name = "HOST", conflicts_with_all = ["patroni", "services"])]
     hosts: Vec<String>,
-    /// A file with a HOST on each line. "-": standard input.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["patroni", "services"])]
-    list: Option<PathBuf>,
     /// A file with the output of: patronictl list -f json. "-": standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "services")]
     patroni: Option<PathBuf>,
@@ -235,14 +224,6 @@ fn servers(options: &Options) -> Result<Vec<Server>, Error> {
     if let Some(file) = &options.patroni {
         let members = of_patroni(&text_of(file)?);
         return members.ok_or_else(|| Error::new("not the output of patronictl list -f json"));
-    }
-    if let Some(file) = &options.list {
-        let text = text_of(file)?;
-        let lines = text.lines().map(str::trim).zip(1..);
-        return Ok(lines
-            .filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
-            .map(|(line, number)| of_text(line, &format!("line {number}")))
-            .collect());
     }
     if !options.hosts.is_empty() {
         let hosts = options.hosts.iter().zip(1..);
@@ -792,10 +773,10 @@ mod tests {
             "postgres://db/?user=u&password=x",
             "user:x@db",
         ] {
-            let server = of_text(text, "line 7");
+            let server = of_text(text, "host 7");
             assert_eq!(
                 (server.conninfo, server.name),
-                (None, "line 7".into()),
+                (None, "host 7".into()),
                 "{text}"
             );
         }

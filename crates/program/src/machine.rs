@@ -484,9 +484,6 @@ impl Running {
     }
 }
 
-/// Maximum length of a title in bytes. That of a backend has the names of a role and a database.
-const LONGEST_TITLE: usize = 1 << 10;
-
 /// The processes of the server: those that run the same program in the same directory.
 fn members(root: &Root, server: &Process) -> Result<Vec<Member>, ReadError> {
     let postmaster = server.pid();
@@ -522,7 +519,6 @@ fn members(root: &Root, server: &Process) -> Result<Vec<Member>, ReadError> {
         // Not the opened process: a server can have more than the limit on open files.
         members.push(Member {
             pid,
-            title: String::from_utf8_lossy(&title[..title.len().min(LONGEST_TITLE)]).into_owned(),
             memory,
             figures,
         });
@@ -546,8 +542,6 @@ fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
 /// A process of the server.
 pub(crate) struct Member {
     pub(crate) pid: u32,
-    /// At most [`LONGEST_TITLE`].
-    pub(crate) title: String,
     pub(crate) memory: Memory,
     pub(crate) figures: ProcessFigures,
 }

@@ -27,8 +27,6 @@ pub(crate) enum Format {
     Sysctl,
     /// The resources of a container in Kubernetes.
     K8s,
-    /// A task for Ansible.
-    Ansible,
 }
 
 /// The options of `plan`.
@@ -54,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         shared_buffers: start.settings()?.shared_buffers_bytes,
         version: start.version,
     };
-    if result.has_others_pages && matches!(options.format, Format::Sysctl | Format::Ansible) {
+    if result.has_others_pages && options.format == Format::Sysctl {
         eprintln!(
             "NOTICE:  this host has huge pages, which others might use: the number is for this \
              server alone"
@@ -65,7 +63,6 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Format::Json => format!("{:#}\n", result.json()),
         Format::Sysctl => result.sysctl()?,
         Format::K8s => result.k8s()?,
-        Format::Ansible => result.ansible()?,
     };
     Ok(text.into())
 }
@@ -258,18 +255,6 @@ impl Planning {
             huge_pages(target.required, size),
             Bytes(self.bytes),
             Bytes(self.bytes) - Bytes(self.shared_buffers),
-        ))
-    }
-
-    fn ansible(&self) -> Result<String, Error> {
-        let pages = self.of_default_size()?;
-        Ok(format!(
-            "- name: Set the pool of huge pages for PostgreSQL\n  \
-               ansible.posix.sysctl:\n    \
-                 name: vm.nr_hugepages\n    \
-                 value: '{pages}'\n    \
-                 sysctl_file: /etc/sysctl.d/60-hugepages.conf\n    \
-                 sysctl_set: true\n"
         ))
     }
 }

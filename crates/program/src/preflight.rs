@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use advice::{
-    answer::{self, Answer},
+    answer::Answer,
     check::{CheckId, CheckResult, Status},
     model::{
         forecast::Forecast,
@@ -14,7 +14,6 @@ use advice::{
 use clap::Args;
 use host::{
     escape,
-    server::state::{HugePages, Server, SharedMemoryType},
     units::{PageSize, Pages, huge_pages},
 };
 use serde_json::json;
@@ -82,10 +81,6 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         }
         _ => None,
     };
-    let initdb = match state {
-        ServerState::NotCreated => of_initdb(&machine, &next.version, options.probe)?,
-        ServerState::Stopped | ServerState::Running => None,
-    };
     let is_limited = |check: &CheckResult| {
         check.id == CheckId::CgroupFaultLimit && check.finding.status.needs_attention()
     };
@@ -105,55 +100,18 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                     "remedy": remedy(&machine, &answer, &checks),
                     "probe": probed,
                     "pod": pod,
-                    "initdb": initdb,
                 });
                 format!("{:#}\n", with_state(&machine, document))
             }
             Format::Text => {
                 let mut text = to_text(&machine, &answer, &checks);
-                for line in probed.iter().chain(&pod).chain(&initdb) {
+                for line in probed.iter().chain(&pod) {
                     let _ = writeln!(text, "{line}");
                 }
                 escape::lines(text)
             }
         },
         exit_status: crate::exit_status(status.unwrap_or(Status::Unknown)),
-    })
-}
-
-/// Returns the instructions for initdb, whose trial servers request huge pages and die if a cgroup
-/// does not let them use any. `None`: initdb needs none.
-fn of_initdb(machine: &Machine, version: &str, tries: bool) -> Result<Option<String>, Error> {
-    // A trial server with the largest settings that initdb tries (initdb.c `test_config_settings`).
-    const TRIAL_BYTES: u64 = 143 << 20;
-    let trial = machine.with_next_start(Server {
-        huge_pages: HugePages::Try,
-        shared_memory_type: SharedMemoryType::Mmap,
-        huge_page_size_bytes: None,
-        shared_memory_bytes: TRIAL_BYTES,
-    });
-    let limit = answer::finding(&trial, CheckId::CgroupFaultLimit);
-    let crashes = limit.status.needs_attention() || tries && crashes(&trial)?;
-    Ok(of_crash(version).filter(|_| crashes))
-}
-
-/// True if a server crashes that has the pages that it needs, or all pages of the pool, because
-/// initdb also tries smaller servers. A container cannot see the limits above its own cgroup.
-fn crashes(trial: &Machine) -> Result<bool, Error> {
-    let next = trial.next_start();
-    let Some(pool) = trial.size_to_map(&next).and_then(|size| trial.pool(size)) else {
-        return Ok(false);
-    };
-    let size = PageSize(pool.page_bytes);
-    let pages = trial.pages_mapped(&next, size).min(Pages(pool.available()));
-    let bytes = (pages * size).0;
-    Ok(bytes > 0 && matches!(probe::probe(bytes, size)?, probe::Answer::Killed(_)))
-}
-
-fn of_crash(version: &str) -> Option<String> {
-    Some(match postgres::major_version(version)? {
-        16.. => "initdb would also crash here: run initdb -c huge_pages=off".to_owned(),
-        _ => "initdb would also crash here, and leave max_connections = 20 and shared_buffers = 400kB: append huge_pages = off to a copy of postgresql.conf.sample, run initdb -L on the directory of the copy, and then set both".to_owned(),
     })
 }
 

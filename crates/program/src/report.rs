@@ -89,39 +89,11 @@ fn saved(file: &Path) -> Result<Figures, Error> {
     before.ok_or_else(|| Error::new(format!("{name} is not a row of hugeinfo_footprint as JSON")))
 }
 
-/// The type of a process other than a client backend in its title, which begins with the name of
-/// the cluster, if it has one, and ends with anything, such as the address of a client. Other types
-/// are those of extensions (miscinit.c `GetBackendTypeDesc`).
-fn type_in(title: &str) -> &'static str {
-    const TYPES: [&str; 14] = [
-        "archiver",
-        "autovacuum launcher",
-        "autovacuum worker",
-        "background writer",
-        "checkpointer",
-        "io worker",
-        "logger",
-        "logical replication launcher",
-        "slotsync worker",
-        "startup",
-        "walreceiver",
-        "walsender",
-        "walsummarizer",
-        "walwriter",
-    ];
-    let title = title.strip_prefix("postgres: ").unwrap_or(title);
-    let after_name = title.rsplit_once(": ").map_or(title, |(_, rest)| rest);
-    let found = TYPES
-        .into_iter()
-        .find(|known| title.starts_with(known) || after_name.starts_with(known));
-    found.unwrap_or("background worker")
-}
-
 fn process(member: &Member) -> Process {
     let kind = match &member.figures {
         figures if figures.is_postmaster => "postmaster",
         figures if figures.is_client_backend => "client backend",
-        _ => type_in(&member.title),
+        _ => "auxiliary process",
     };
     Process {
         pid: member.pid,
@@ -129,37 +101,5 @@ fn process(member: &Member) -> Process {
         memory: member.memory,
         major_faults: member.figures.major_faults,
         ..Process::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::type_in;
-
-    #[test]
-    fn titles_have_types_and_no_addresses() {
-        for (title, expected) in [
-            ("postgres: checkpointer ", "checkpointer"),
-            ("postgres: 15/main: checkpointer ", "checkpointer"),
-            ("postgres: a: b: checkpointer ", "checkpointer"),
-            (
-                "postgres: walsender repl 10.0.0.7(5432) streaming 0/3000",
-                "walsender",
-            ),
-            (
-                "postgres: main: walsender repl 10.0.0.7(5432) idle",
-                "walsender",
-            ),
-            ("postgres: walsender db 10.0.0.7(5432) idle", "walsender"),
-            ("postgres: io worker 0", "io worker"),
-            (
-                "postgres: logical replication apply worker for 16",
-                "background worker",
-            ),
-            ("postgres: secret 10.0.0.7", "background worker"),
-            ("/usr/lib/postgresql/15/bin/postgres", "background worker"),
-        ] {
-            assert_eq!(type_in(title), expected, "{title}");
-        }
     }
 }
