@@ -72,14 +72,6 @@ SKIP:
 	};
 	my $file = sub { return $yaml->(slurp_file(source("target/monitoring/$_[0]"))) };
 
-	# the resource of the Prometheus operator has the same groups
-	for my $suffix ('', '-cnpg')
-	{
-		my $resource = $file->("prometheus/prometheusrule$suffix.yml");
-		is("$resource->{apiVersion} $resource->{kind}", 'monitoring.coreos.com/v1 PrometheusRule', "PrometheusRule$suffix: version and kind");
-		is_deeply($resource->{spec}, $file->("prometheus/rules$suffix.yml"), "PrometheusRule$suffix: the same rules");
-	}
-
 	# name of a metric => its type and SQL, in the list and in a file
 	my $expected = sub {
 		my ($optional, $type) = @_;

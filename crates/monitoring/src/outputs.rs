@@ -21,7 +21,7 @@ macro_rules! template {
 }
 
 /// Name, extension and template of formats with a second file for the optional collectors.
-const WITH_FINDINGS: [(&str, &str, &str); 5] = [
+const WITH_FINDINGS: [(&str, &str, &str); 4] = [
     (
         "postgres_exporter",
         "yml",
@@ -34,7 +34,6 @@ const WITH_FINDINGS: [(&str, &str, &str); 5] = [
     ),
     ("cloudnativepg", "yml", template!("cloudnativepg.yml")),
     ("telegraf/pg_hugeinfo", "conf", template!("telegraf.conf")),
-    ("pgwatch/pg_hugeinfo", "yaml", template!("pgwatch.yaml")),
 ];
 
 /// All files, for exporters that do not add a prefix to the names of metrics.
@@ -61,7 +60,7 @@ pub fn all(list: &List) -> Files {
     }
     add(
         "prometheus/justwatch.yml",
-        template!("rules/justwatch.yml").to_owned(),
+        template!("prometheus/justwatch.yml").to_owned(),
     );
     add("zabbix/template.yaml", zabbix::make(list)?);
     add(
@@ -78,16 +77,11 @@ pub fn with_prefix(list: &List, exporter: &str) -> Files {
         "" => String::new(),
         _ => format!("-{}", exporter.replace('_', "")),
     };
-    let rules = |template| rules::make(list, exporter, &suffix, template);
     let dashboard = |name| dashboards::make(list, exporter, name);
     Ok(BTreeMap::from([
         (
             format!("prometheus/rules{suffix}.yml"),
-            rules(template!("rules/rules.yml"))?,
-        ),
-        (
-            format!("prometheus/prometheusrule{suffix}.yml"),
-            rules(template!("rules/prometheusrule.yml"))?,
+            rules::make(list, exporter, &suffix)?,
         ),
         (format!("grafana/server{suffix}.json"), dashboard("server")?),
         (format!("grafana/fleet{suffix}.json"), dashboard("fleet")?),

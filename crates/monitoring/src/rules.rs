@@ -80,26 +80,19 @@ impl Rules {
 }
 
 /// Generates rules for an exporter that adds the prefix `exporter` to the names of metrics.
-pub fn make(
-    list: &List,
-    exporter: &str,
-    suffix: &str,
-    template: &str,
-) -> Result<String, Box<dyn Error>> {
-    let rules = Rules::read(list, &format!("{exporter}{}", list.prefix))?;
-    let groups = template::render(
-        include_str!("../templates/rules/groups.yml"),
+pub fn make(list: &List, exporter: &str, suffix: &str) -> Result<String, Box<dyn Error>> {
+    let prefix = format!("{exporter}{}", list.prefix);
+    let rules = Rules::read(list, &prefix)?;
+    Ok(template::render(
+        include_str!("../templates/prometheus/rules.yml"),
         context! {
             exporter,
-            prefix => format!("{exporter}{}", list.prefix),
+            suffix,
+            prefix,
             runbook => rules.runbook,
             records => Serde(&rules.records),
             alerts => Serde(&rules.alerts),
         },
-    )?;
-    Ok(template::render(
-        template,
-        context! { exporter, suffix, groups },
     )?)
 }
 
