@@ -1,7 +1,6 @@
 //! `hugeinfo ensure`: gives servers the huge pages of their next start.
 
 use std::{
-    io::IsTerminal,
     path::PathBuf,
     thread,
     time::{Duration, Instant},
@@ -361,7 +360,7 @@ impl ServerRun<'_> {
             }
             let is_late = Instant::now() >= self.deadline;
             let why = match ensure::steps(&self.read(reservations)?) {
-                Ok(steps) => match growth.attempt(&steps, progress)? {
+                Ok(steps) => match growth.attempt(&steps)? {
                     Attempt::Whole => {
                         let after = start::outcome(&self.read(reservations)?);
                         if matches!(after, StartOutcome::HugePages(_)) {
@@ -430,17 +429,6 @@ fn before_restart(pid: u32, next: NextStart) -> Result<Machine, Error> {
 
 fn to_do(decision: &Decision) -> String {
     format!("To do: {decision}")
-}
-
-/// Shows progress on a terminal.
-fn progress(size: host::units::PageSize, pages: u64, wanted: u64) {
-    if std::io::stderr().is_terminal() {
-        let of = huge_pages(Pages(wanted), size);
-        eprint!(
-            "\r{pages} of {of}{}",
-            if pages < wanted { "" } else { "\n" }
-        );
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::{command::is_interrupted, error::Error};
 /// Pause before the next attempt, while other processes release memory.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
-/// Bytes of one write, so that a signal is noticed, and progress is shown.
+/// Bytes of one write, so that a signal is noticed.
 const CHUNK_BYTES: u64 = 1 << 30;
 
 /// The persistent pages of a pool.
@@ -132,18 +132,13 @@ impl Growth {
     /// Adds pages once, as far as the kernel allocates them.
     ///
     /// Errors: a file cannot be read or written, or a signal.
-    pub(crate) fn attempt(
-        &mut self,
-        steps: &[Step],
-        progress: impl Fn(PageSize, u64, u64),
-    ) -> Result<Attempt, Error> {
-        self.attempt_in(wanted(steps), progress)
+    pub(crate) fn attempt(&mut self, steps: &[Step]) -> Result<Attempt, Error> {
+        self.attempt_in(wanted(steps))
     }
 
     fn attempt_in(
         &mut self,
         wanted: impl IntoIterator<Item = (String, PageSize, Pages)>,
-        progress: impl Fn(PageSize, u64, u64),
     ) -> Result<Attempt, Error> {
         let mut is_whole = true;
         let mut is_bounded = false;
@@ -153,7 +148,6 @@ impl Growth {
             let counter = self.counter(&directory, size)?;
             let most = counter.reached.get().saturating_add(left.0);
             let pages = counter.grow(wanted.0.min(most))?;
-            progress(size, pages, wanted.0);
             if is_interrupted() {
                 return Err(Error::new("interrupted by a signal"));
             }
@@ -273,7 +267,7 @@ mod tests {
         let path = directory.path().to_str().expect("text");
         let mut attempt = |wanted| {
             let wanted = [(path.to_owned(), PageSize(2 << 20), Pages(wanted))];
-            growth.attempt_in(wanted, |_, _, _| ())
+            growth.attempt_in(wanted)
         };
         assert_eq!(attempt(25).ok(), Some(Attempt::Whole));
         // Others have taken the pages.

@@ -75,9 +75,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Some(target) if options.probe && machine.state.asks_for_huge_pages() => {
             let size = PageSize(target.pool.page_bytes);
             let bytes = machine.state.needed_bytes();
-            let answer = probe::probe(bytes, size)?;
-            status = status.max(Some(answer.status(machine.state.next_start().huge_pages)));
-            Some(answer.sentence(bytes, size))
+            let outcome = probe::probe(bytes, size)?;
+            status = status.max(Some(outcome.status(machine.state.next_start().huge_pages)));
+            Some(outcome.sentence(bytes, size))
         }
         _ => None,
     };

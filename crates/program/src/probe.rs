@@ -31,7 +31,7 @@ pub(crate) struct Options {
     page_bytes: u64,
 }
 
-pub(crate) enum Answer {
+pub(crate) enum Outcome {
     All,
     /// It refused the mapping, with this error.
     Refused(String),
@@ -40,20 +40,20 @@ pub(crate) enum Answer {
 }
 
 /// Lets a child map that many bytes and touch each page. Needs the pages for that time.
-pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Answer, Error> {
+pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Outcome, Error> {
     let mut command = command::this(CHILD);
     command.args(["--bytes", &bytes.to_string()]);
     command.args(["--page-bytes", &size.0.to_string()]);
     command.process_group(0);
     let output = command::run(command, TIME_LIMIT)?;
     Ok(match output.status.signal() {
-        Some(signal) => Answer::Killed(signal),
-        None if output.status.success() => Answer::All,
-        None => Answer::Refused(output.err.trim().replace("hugeinfo: ", "")),
+        Some(signal) => Outcome::Killed(signal),
+        None if output.status.success() => Outcome::All,
+        None => Outcome::Refused(output.err.trim().replace("hugeinfo: ", "")),
     })
 }
 
-impl Answer {
+impl Outcome {
     /// The status of a start. If the mapping is refused and huge pages are required, it fails.
     pub(crate) fn status(&self, huge_pages: HugePages) -> Status {
         match (self, huge_pages) {
