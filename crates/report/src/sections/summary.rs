@@ -2,11 +2,7 @@
 
 use advice::{
     check::{CheckId, Status},
-    model::{
-        forecast::Forecast,
-        memory,
-        start::{self, Fit},
-    },
+    model::forecast::Forecast,
     runbook::Row,
 };
 use host::units::{Bytes, PageSize, Pages, capitalized, huge_pages};
@@ -59,7 +55,7 @@ struct Headline {
 impl Headline {
     fn of(context: &Context<'_>) -> Option<Self> {
         if context.advice.verdict.status == Status::Critical {
-            return Self::lacking(context).or_else(|| Self::missing(context));
+            return Self::missing(context);
         }
         Self::compared(context)
             .or_else(|| Self::saving(context))
@@ -80,40 +76,6 @@ impl Headline {
                 capitalized(&compared.title_of_total()),
                 change(compared.total.0, compared.total.1)
             ),
-        })
-    }
-
-    /// Memory without which the server will break.
-    fn lacking(context: &Context<'_>) -> Option<Self> {
-        let machine = &context.subject.machine;
-        let worst = &context.advice.need_attention().first()?.finding;
-        let bytes = |name: &str| worst.evidence[name].as_u64().map(Bytes);
-        let (lacking, sentence) = match (worst.code, start::misfit(machine)) {
-            ("cgroup_bomb", _) => {
-                let (mapped, limit) = (bytes("wanted_bytes")?, bytes("cgroup_limit_bytes")?);
-                (
-                    mapped - limit,
-                    format!("of huge pages is mapped beyond a limit of {limit}."),
-                )
-            }
-            ("will_run_out_of_memory", _) => {
-                let small = memory::segment_on_small_pages(machine);
-                let needed = small + memory::segments_of_others(machine);
-                (
-                    needed - memory::left(machine)?,
-                    "of memory is missing once all shared memory is in use.".to_owned(),
-                )
-            }
-            (_, Some(Fit::BeyondMemory { missing, .. })) => (
-                missing,
-                "of memory is missing after a restart, once all shared memory is in use."
-                    .to_owned(),
-            ),
-            _ => return None,
-        };
-        Some(Self {
-            figure: kept(lacking.0),
-            sentence,
         })
     }
 
