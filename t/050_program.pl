@@ -89,6 +89,10 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	is_deeply(\@resources, [ ($resource) x 2 ], 'plan: k8s');
 	my $other = json('plan', @options, qw(--format json --page-size 1GB --host-ram 64GB))->{plan};
 	is_deeply([ map { $_->{page_size_bytes} } @$other ], [ 1 << 30 ], 'plan: another page size');
+	my $other_size = $kb == 1 << 20 ? '2MB' : '1GB';
+	like((hugeinfo('plan', @options, '--page-size', $other_size, qw(--host-ram 64GB)))[1], qr/^    # postgresql\.conf: huge_page_size = $other_size$/m, 'plan: the setting for another page size');
+	like((hugeinfo('fit', '--pages', 40, '--page-size', $other_size))[1], qr/^huge_page_size = $other_size$/m, 'fit: the setting for another page size') if $other_size eq '1GB';
+	like((hugeinfo('plan', @options, qw(--host-ram 16MB)))[1], qr/, more than the RAM of 16 MB$/m, 'plan: more than the RAM');
 
 	# The number for one server would take the pages of others.
 	set_pool($kb, 0);

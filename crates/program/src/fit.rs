@@ -98,12 +98,16 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             });
             format!("{json:#}\n")
         }
-        Format::Text => format!(
-            "shared_buffers = {buffers}kB\n# {} of {}; {} unused at the end\n",
-            found.required,
-            huge_pages(Pages(capacity), size),
-            found.tail_waste
-        ),
+        Format::Text => {
+            let setting = plan::requested_size(&machine).map(plan::size_setting);
+            format!(
+                "shared_buffers = {buffers}kB\n{}# {} of {}; {} unused at the end\n",
+                setting.map_or(String::new(), |setting| setting + "\n"),
+                found.required,
+                huge_pages(Pages(capacity), size),
+                found.tail_waste
+            )
+        }
     };
     Ok(text.into())
 }

@@ -116,6 +116,16 @@ pub(crate) fn machine(host: &Host, next: Server) -> Result<Machine, Error> {
     Ok(other_host::machine(next, base, ram, default, &sizes))
 }
 
+/// The size that the server has to request with `huge_page_size`. `None`: it is the default size.
+pub(crate) fn requested_size(machine: &Machine) -> Option<PageSize> {
+    machine.next_start().huge_page_size_bytes.map(PageSize)
+}
+
+/// The setting for a page size, as in `postgresql.conf`.
+pub(crate) fn size_setting(size: PageSize) -> String {
+    format!("huge_page_size = {}", size.to_string().replace(' ', ""))
+}
+
 /// The pool that the settings select.
 pub(crate) fn target(machine: &Machine) -> Result<Forecast, Error> {
     Forecast::for_target(machine)
@@ -171,6 +181,7 @@ impl Planning {
             Bytes(self.bytes),
             self.bytes,
             match self.machine.ram() {
+                Some(ram) if Bytes(self.bytes) > ram => format!(", more than the RAM of {ram}"),
                 Some(ram) if ram > Bytes(0) => {
                     let percent = u128::from(self.bytes) * 100 / u128::from(ram.0);
                     format!(", {percent}% of {ram} of RAM")
@@ -190,6 +201,10 @@ impl Planning {
                 huge_pages(forecast.required, size),
                 forecast.tail_waste
             );
+            let setting = requested_size(&self.machine).filter(|requested| *requested == size);
+            if let Some(size) = setting {
+                let _ = writeln!(text, "    # postgresql.conf: {}", size_setting(size));
+            }
             for line in self
                 .how_to_set(&forecast)
                 .iter()
