@@ -320,9 +320,8 @@ fn quoted(value: &str) -> String {
 struct Member {
     member: Line,
     state: Option<Line>,
-    /// A member that does not run yet has no host.
-    #[serde(default)]
-    host: String,
+    /// A member that does not run yet has none.
+    host: Option<String>,
     cluster: Option<Line>,
     group: Option<u64>,
 }
@@ -345,7 +344,7 @@ fn of_patroni(text: &str) -> Option<Vec<Server>> {
         let missing = format!("Patroni lists no host: {state}");
         Server {
             name: member.member,
-            conninfo: of_address(&member.host),
+            conninfo: of_address(&member.host.unwrap_or_default()),
             cluster: member.cluster.map(|Line(name)| Line(name + &group)),
             answer: Answer::new(Status::Critical, &missing),
         }
