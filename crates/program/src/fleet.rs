@@ -41,8 +41,8 @@ const MOST_CHARACTERS: usize = 1000;
 /// Maximum number of lines of a remedy.
 const MOST_LINES: usize = 100;
 
-/// Wider columns of the text do not widen those of other servers.
-const WIDEST: usize = 60;
+/// Longer codes are truncated in the text, so that they do not widen the lines of other servers.
+const LONGEST_CODE: usize = 40;
 
 /// The options of `fleet`.
 #[derive(Args)]
@@ -633,19 +633,16 @@ fn to_text(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Stri
                 server.name.0.clone(),
                 role.to_owned(),
                 page_size.unwrap_or_default(),
-                row.code.clone().map_or(String::new(), |code| code.0),
+                row.code.as_ref().map_or(String::new(), |Line(code)| {
+                    escape::shortened(code, LONGEST_CODE)
+                }),
             ];
             (columns, reason)
         })
         .collect();
     let widths = [0, 1, 2, 3, 4].map(|column| {
         let width = |(columns, _): &([String; 5], String)| columns[column].chars().count();
-        lines
-            .iter()
-            .map(width)
-            .max()
-            .unwrap_or_default()
-            .min(WIDEST)
+        lines.iter().map(width).max().unwrap_or_default()
     });
     let mut text = String::new();
     for (columns, reason) in &lines {
