@@ -57,16 +57,15 @@ impl Desired {
         let next = wanted_settings(machine)?;
         let settings = settings_towards(machine, &next);
         let is_on_small_pages = machine.backing() == Backing::SmallPages;
-        let can_have_size = match machine.size_to_map(&next) {
-            Some(size) => machine.pool(size).is_some() || machine.state.pools.is_err(),
-            None => machine.state.meminfo.is_err(),
-        };
+        let has_huge_pages = machine.default_size().is_some() || machine.state.meminfo.is_err();
+        let lacks_size = |size| machine.state.pools.is_ok() && machine.pool(size).is_none();
         // If huge_pages is muted, somebody wants the server to stay on small pages.
         let moves = is_on_small_pages
             && !machine.is_muted("huge_pages")
             && next.asks_for_huge_pages()
             && machine.segment().is_some()
-            && can_have_size;
+            && has_huge_pages
+            && !machine.size_to_map(&next).is_some_and(lacks_size);
         let restart = moves || pending == Pending::Restart;
         Ok(Self {
             reload: pending == Pending::Reload && !restart,

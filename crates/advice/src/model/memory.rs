@@ -186,7 +186,7 @@ pub fn missing_outside_pools(machine: &Machine) -> Option<Bytes> {
     Some(missing_in_ram(machine, Bytes(0))?.max(small - left(machine)?))
 }
 
-/// Available bytes that are missing if the pools grow by this much now, including a spare and the
+/// Available bytes that are missing if the pools grow by this much now, including the reserve and the
 /// memory that has yet to be faulted in on small pages. `None`: unknown.
 pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
     let available = Bytes(machine.usage()?.available?);
