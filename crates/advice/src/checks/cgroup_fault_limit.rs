@@ -101,9 +101,8 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         ),
         StartOutcome::Unknown(reason) => {
             return Err(Unknown(format!(
-                "{allows}. Only a start shows whether {} would be mapped. {}",
-                breach.least,
-                reason.to_string()
+                "{allows}. Only a start shows whether {} would be mapped. {reason}",
+                breach.least
             )));
         }
         StartOutcome::SmallPages(..) | StartOutcome::Fails(..) => Finding::ok(

@@ -133,10 +133,7 @@ fn on_small_pages(machine: &Machine) -> Finding {
         | StartOutcome::Fails(reason, _)
         | StartOutcome::Unknown(reason) => {
             if reason == Reason::NoHugePages {
-                return Finding::ok(
-                    "no_huge_pages",
-                    format!("On {base}. {}", reason.to_string()),
-                );
+                return Finding::ok("no_huge_pages", format!("On {base}. {reason}"));
             }
             let code = match &reason {
                 Reason::NoSuchSize { .. } => "no_such_size",

@@ -70,7 +70,7 @@ fn of_pools(machine: &Machine) -> Judgment {
     let finding = if let Some(fit) = start::misfit(machine) {
         Finding::critical(
             "would_run_out_of_memory",
-            format!("After a restart, memory would run out. {}", fit.to_string()),
+            format!("After a restart, memory would run out. {fit}"),
         )
     } else if small > Bytes(0) && small + others > left {
         let others = match others {

@@ -59,37 +59,23 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         }
         StartOutcome::Unknown(reason @ Reason::Overcommit { .. }) => Finding::warning(
             "only_a_start_shows",
-            format!(
-                "Only a start shows whether the server gets huge pages. {}",
-                reason.to_string()
-            ),
+            format!("Only a start shows whether the server gets huge pages. {reason}"),
         ),
         StartOutcome::Unknown(reason) => return Err(Unknown(reason.to_string())),
         StartOutcome::Fails(reason, Some(fit)) => Finding::critical(
             "would_not_start",
-            format!(
-                "{capital} would fail. {} {}",
-                reason.to_string(),
-                fit.to_string()
-            ),
+            format!("{capital} would fail. {reason} {fit}"),
         ),
         StartOutcome::Fails(reason, None) => Finding::critical(
             "would_not_start",
-            format!(
-                "{capital} would fail, because huge_pages = on. {}",
-                reason.to_string()
-            ),
+            format!("{capital} would fail, because huge_pages = on. {reason}"),
         ),
         StartOutcome::SmallPages(
             reason,
             fit @ (Fit::BeyondMemory { .. } | Fit::BeyondCgroup { .. }),
         ) => Finding::critical(
             "would_run_out_of_memory",
-            format!(
-                "After {start}, memory would run out. {} {}",
-                reason.to_string(),
-                fit.to_string()
-            ),
+            format!("After {start}, memory would run out. {reason} {fit}"),
         ),
         StartOutcome::SmallPages(reason @ (Reason::Off | Reason::Sysv), _) if !has_them => {
             Finding::ok("does_not_ask", reason.to_string())
@@ -99,11 +85,11 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         }
         StartOutcome::SmallPages(reason, _) if has_them => Finding::warning(
             "would_lose_at_restart",
-            format!("A restart would lose huge pages. {}", reason.to_string()),
+            format!("A restart would lose huge pages. {reason}"),
         ),
         StartOutcome::SmallPages(reason, _) => Finding::warning(
             "would_not_get",
-            format!("{capital} would not get huge pages. {}", reason.to_string()),
+            format!("{capital} would not get huge pages. {reason}"),
         ),
     };
     Ok(finding.with(evidence(machine)))
