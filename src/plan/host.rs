@@ -1,10 +1,8 @@
 //! Planning for another host.
 
 use super::member_errors::{not_a_value, planned_twice};
-use crate::{
-    error::Error,
-    postgres::{jsonb::Member, values::bytes},
-};
+use crate::{error::Error, postgres::jsonb::Member};
+use ::host::units::parse_size;
 
 /// Another host, whose pools are unknown. Missing values are those of this host.
 pub(crate) struct Host {
@@ -50,6 +48,11 @@ impl Host {
             page_sizes_bytes: page_sizes_bytes.transpose()?,
         }))
     }
+}
+
+/// A number without a unit means bytes. `None`: not a size, or 0.
+fn bytes(text: &str) -> Option<u64> {
+    parse_size(text, 1).filter(|bytes| (1..=i64::MAX.unsigned_abs()).contains(bytes))
 }
 
 fn not_a_size(name: &str, value: &str) -> Error {

@@ -3,9 +3,8 @@
 use std::ffi::CStr;
 
 use host::server::{
-    configuration,
     facts::Subject,
-    state::{Server, SharedMemoryType},
+    state::{HugePages, Server, SharedMemoryType},
 };
 use pgrx::pg_sys;
 
@@ -25,8 +24,8 @@ pub(crate) fn server_with(
     setting: impl Fn(&'static CStr) -> String,
     shared_memory_bytes: u64,
 ) -> Result<Server, Error> {
-    let huge_pages = configuration::parse_huge_pages(&setting(c"huge_pages"))
-        .ok_or_else(|| Error::setting("huge_pages"))?;
+    let huge_pages =
+        HugePages::parse(&setting(c"huge_pages")).ok_or_else(|| Error::setting("huge_pages"))?;
     let shared_memory_type = SharedMemoryType::parse(&setting(c"shared_memory_type"))
         .ok_or_else(|| Error::setting("shared_memory_type"))?;
     let huge_page_size_kb = whole_number(&setting(c"huge_page_size"), pg_sys::GUC_UNIT_KB)

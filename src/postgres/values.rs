@@ -12,19 +12,6 @@ pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
     u64::try_from(number).ok()
 }
 
-/// Parses a size, such as `2MB`; a number without a unit means bytes. `None`: not a size, or not a
-/// whole number of bytes above zero.
-pub(crate) fn bytes(value: &str) -> Option<u64> {
-    /// Below this limit, each whole number is exact.
-    const LARGEST: f64 = 9e15;
-    let number = real(
-        &CString::new(value).ok()?,
-        pg_sys::GUC_UNIT_BYTE.cast_signed(),
-    )?;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    ((1.0..LARGEST).contains(&number) && number.fract() == 0.0).then_some(number as u64)
-}
-
 /// Parses a boolean. `None`: not a boolean.
 pub(super) fn switch(value: &CStr) -> Option<bool> {
     let mut is_on = false;

@@ -125,6 +125,28 @@ pub fn huge_pages(count: Pages, size: PageSize) -> String {
     format!("{count} huge {noun} of {size}")
 }
 
+/// Parses a size such as `2MB`, `1 GB`, `64Mi`, `2048kB` or `1G`, as PostgreSQL, Kubernetes and the
+/// kernel write them. `unit`: bytes of a number without a unit. All units are powers of 1,024.
+///
+/// `None`: another notation, such as fractions or octal numbers, or too large.
+pub fn parse_size(text: &str, unit: u64) -> Option<u64> {
+    let text = text.trim_ascii();
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, name) = text.split_at(end);
+    let unit = match name.trim_ascii_start() {
+        "" => unit,
+        "B" => 1,
+        "kB" | "KB" | "K" | "k" | "Ki" => 1 << 10,
+        "MB" | "M" | "m" | "Mi" => 1 << 20,
+        "GB" | "G" | "g" | "Gi" => 1 << 30,
+        "TB" | "T" | "t" | "Ti" => 1 << 40,
+        _ => return None,
+    };
+    let is_octal = digits.len() > 1 && digits.starts_with('0');
+    let number = digits.parse::<u64>().ok().filter(|_| !is_octal)?;
+    number.checked_mul(unit)
+}
+
 /// The text with a capital first letter, as at the beginning of a sentence.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
@@ -159,6 +181,36 @@ mod tests {
         ] {
             assert_eq!(Bytes(bytes).to_string(), text);
         }
+    }
+
+    #[test]
+    fn sizes_have_the_units_of_postgresql_kubernetes_and_the_kernel() {
+        for (text, bytes) in [
+            ("0", Some(0)),
+            ("2048", Some(2 << 20)),
+            ("2048kB", Some(2 << 20)),
+            ("2048K", Some(2 << 20)),
+            (" 2 MB ", Some(2 << 20)),
+            ("64Mi", Some(64 << 20)),
+            ("1GB", Some(1 << 30)),
+            ("1G", Some(1 << 30)),
+            ("1TB", Some(1 << 40)),
+            ("512B", Some(512)),
+            ("", None),
+            ("MB", None),
+            ("-1", None),
+            ("1gb", None),
+            ("1 2", None),
+            ("0.5GB", None),
+            ("010", None),
+            ("0x800", None),
+            ("99999999999TB", None),
+            ("18446744073709551616", None),
+        ] {
+            assert_eq!(parse_size(text, 1 << 10), bytes, "{text:?}");
+        }
+        assert_eq!(parse_size("16", 8 << 10), Some(128 << 10));
+        assert_eq!(parse_size("16kB", 8 << 10), Some(16 << 10));
     }
 
     #[test]

@@ -43,6 +43,7 @@ use host::{
         },
         visibility,
     },
+    units::parse_size,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -381,16 +382,17 @@ impl Running {
     /// has an unusual form.
     fn started_with(&self, values: &Values) -> Option<Settings> {
         let value = |name, default| values.get(name).map_or(default, String::as_str);
-        let size = configuration::parse_size(value("huge_page_size", "0"))?;
+        let size = parse_size(value("huge_page_size", "0"), 1 << 10)?;
         let server = Server {
-            huge_pages: configuration::parse_huge_pages(value("huge_pages", "try"))?,
+            huge_pages: HugePages::parse(value("huge_pages", "try"))?,
             shared_memory_type: self.shared_memory_type,
             huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
             shared_memory_bytes: self.stated_bytes()?,
         };
         Some(Settings {
             max_connections: value("max_connections", "100").parse().ok()?,
-            shared_buffers_bytes: configuration::parse_blocks(value("shared_buffers", "128MB"))?,
+            // A number without a unit counts blocks.
+            shared_buffers_bytes: parse_size(value("shared_buffers", "128MB"), 8 << 10)?,
             ..Settings::of(server)
         })
     }

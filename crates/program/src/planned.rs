@@ -12,11 +12,12 @@ use host::{
     escape,
     next_start::{self, Computation, Origin, SIZING},
     server::{
-        configuration::{self, Configuration, Values},
+        configuration::{self, Configuration},
         postmaster_arguments,
         setting::{FileLine, SettingSource},
         state::{self, HugePages, SharedMemoryType},
     },
+    units::parse_size,
 };
 use serde::{Deserialize, Serialize};
 
@@ -85,8 +86,8 @@ struct Place {
     /// The real data directory.
     data: PathBuf,
     config_file: PathBuf,
-    /// The settings in the files. `None`: only PostgreSQL understands them.
-    in_files: Option<Values>,
+    /// `None`: only PostgreSQL understands the files.
+    in_files: Option<Configuration>,
     running: Option<Vec<OsString>>,
     /// Created by initdb for this run.
     is_new: bool,
@@ -204,31 +205,18 @@ impl Planned {
     /// The places in which settings are set, or can be. Files that others include are not read: with
     /// them, the file is unknown.
     fn sources(&self, command_line: &[u8]) -> BTreeMap<String, SettingSource> {
-        let lines = |file: &Path| {
-            let text = root().read_small(file).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text).into_owned();
-            let lines = text.lines().zip(1..);
-            let lines =
-                lines.filter_map(|(text, line)| Some((configuration::parse_line(text)?.0, line)));
-            lines.collect::<BTreeMap<_, u32>>()
-        };
-        let auto = self.place.data.join("postgresql.auto.conf");
-        let files = [auto, self.place.config_file.clone()];
-        let files = files.map(|path| (lines(&path), path));
-        let has_includes = self.place.in_files.is_none();
         let source = |name: &str| {
             if postmaster_arguments::setting(command_line, name).is_some() {
                 return SettingSource::CommandLine;
             }
-            if has_includes {
-                return SettingSource::File(None);
-            }
-            let set = files
-                .iter()
-                .find_map(|(lines, path)| Some((path, *lines.get(name)?)));
-            let (path, line) = set.unwrap_or((&self.place.config_file, 0));
-            let path = path.clone();
-            SettingSource::File((!self.place.is_new).then_some(FileLine { path, line }))
+            let line = self.place.in_files.as_ref().map(|files| {
+                let set = files.lines.get(name).cloned();
+                set.unwrap_or_else(|| FileLine {
+                    path: self.place.config_file.clone(),
+                    line: 0,
+                })
+            });
+            SettingSource::File(line)
         };
         let sources = WATCHED
             .into_iter()
@@ -238,12 +226,12 @@ impl Planned {
 
     /// The settings that determine the pages, if PostgreSQL is not needed to understand them.
     fn settings_in_files(&self, command_line: &[u8]) -> Option<(HugePages, u64, SharedMemoryType)> {
-        let mut values = self.place.in_files.clone()?;
+        let mut values = self.place.in_files.as_ref()?.values.clone();
         values.append(&mut configuration::of_command_line(command_line)?);
         let value = |name, default| values.get(name).map_or(default, String::as_str);
         Some((
-            configuration::parse_huge_pages(value("huge_pages", "try"))?,
-            configuration::parse_size(value("huge_page_size", "0"))?,
+            HugePages::parse(value("huge_pages", "try"))?,
+            parse_size(value("huge_page_size", "0"), 1 << 10)?,
             SharedMemoryType::parse(value("shared_memory_type", "mmap"))?,
         ))
     }
@@ -253,8 +241,8 @@ impl Planned {
         let names = ["huge_pages", "shared_memory_type", "huge_page_size"];
         let [pages, kind, kilobytes]: [String; 3] = self.computation.values(names)?;
         Ok((
-            configuration::parse_huge_pages(&pages).ok_or_else(|| unknown(names[0], &pages))?,
-            configuration::parse_size(&kilobytes).ok_or_else(|| unknown(names[2], &kilobytes))?,
+            HugePages::parse(&pages).ok_or_else(|| unknown(names[0], &pages))?,
+            parse_size(&kilobytes, 1 << 10).ok_or_else(|| unknown(names[2], &kilobytes))?,
             SharedMemoryType::parse(&kind).ok_or_else(|| unknown(names[1], &kind))?,
         ))
     }
@@ -302,7 +290,7 @@ impl Place {
         }
         // Reading them is many times faster than running PostgreSQL.
         let (data, in_files) = match Configuration::read(&root(), directory, &command_line) {
-            Some(found) => (found.data_directory, Some(found.values)),
+            Some(found) => (found.data_directory.clone(), Some(found)),
             None => {
                 let arguments = [options, &["-D".into(), directory.into()]].concat();
                 let program = programs.join("postgres");

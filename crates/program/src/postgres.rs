@@ -22,7 +22,7 @@ use host::{
     },
     next_start::{self, Failure, Output, Runner, scratch::Scratch},
     server::{
-        configuration, postmaster_arguments,
+        postmaster_arguments,
         postmaster_pid::{self, PostmasterPid},
     },
 };
@@ -240,7 +240,7 @@ pub(crate) fn running_options(data: &Path) -> Option<Vec<OsString>> {
 /// The options with which the server of a data directory was last started. Empty: unknown.
 pub(crate) fn last_options(data: &Path) -> Vec<OsString> {
     let file = root().read_small(&data.join("postmaster.opts")).ok();
-    let bytes = file.and_then(|file| configuration::parse_options(&file));
+    let bytes = file.and_then(|file| postmaster_arguments::parse_options(&file));
     bytes.map_or(Vec::new(), |bytes| options(&bytes))
 }
 

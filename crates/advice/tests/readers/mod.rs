@@ -124,7 +124,7 @@ fn postgresql_conf(bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).split('\n') {
         let _ = configuration::parse_line(line);
     }
-    if let Some(command_line) = configuration::parse_options(bytes) {
+    if let Some(command_line) = postmaster_arguments::parse_options(bytes) {
         assert!(command_line.ends_with(b"\0"));
     }
 }

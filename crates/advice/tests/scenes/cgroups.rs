@@ -211,9 +211,13 @@ fn fault_limits() {
             critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
             # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the limit of a pod is not a number", |m| {
-            pod_limit(m, "1100Mi")
+            pod_limit(m, "550 pages")
         })
-        .see("cgroup_fault_limit", expect![[r#"unknown unknown: Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: "1100Mi"."#]]),
+        .see("cgroup_fault_limit", expect![[r#"unknown unknown: Cannot judge cgroup_fault_limit: the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: "550 pages"."#]]),
+        when("the limit of a pod has a unit", |m| pod_limit(m, "100Mi"))
+        .see("cgroup_fault_limit", expect![[r#"
+            critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
+            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the limit of a pod is larger than Kubernetes allows", |m| {
             pod_limit(m, "18446744073707454464");
         })

@@ -11,7 +11,7 @@ use std::{
     collections::{HashMap, VecDeque},
     ffi::{OsStr, OsString},
     fs::File,
-    io::{self, BufReader, Read},
+    io::{self, BufReader},
     os::{
         fd::{AsFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
@@ -27,7 +27,7 @@ use rustix::{
 
 use crate::linux::{
     mounts,
-    root::{Root, WRITTEN, if_regular},
+    root::{LARGEST_SMALL, Root, WRITTEN, if_regular, read_written},
 };
 
 /// The present process.
@@ -247,12 +247,9 @@ impl Found {
         if_regular(self.file)?.ok_or_else(|| io::Error::other("not a regular file"))
     }
 
-    /// Reads at most 64 kB of the file, if it is a regular one. Opening a FIFO would block, and a
-    /// device might never end.
+    /// Reads the file (see [`read_written`]). Errors: it has more than [`LARGEST_SMALL`] bytes.
     pub fn read(self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.open()?.take(64 << 10).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        read_written(self.file, LARGEST_SMALL)
     }
 }
 

@@ -11,10 +11,13 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::linux::{
-    error::{ParseError, ReadError},
-    root::Root,
-    text::{LineReader, parse_number, split_once, words},
+use crate::{
+    linux::{
+        error::{ParseError, ReadError},
+        root::Root,
+        text::{LineReader, parse_number, split_once, words},
+    },
+    units::parse_size,
 };
 
 const PATH: &str = "proc/self/mountinfo";
@@ -281,7 +284,7 @@ impl Hugetlbfs {
 
     /// Parses the options of a mount.
     pub fn of(mount: Mount) -> Self {
-        let bytes = |name| mount.option(name).and_then(parse_bytes);
+        let bytes = |name| parse_size(str::from_utf8(mount.option(name)?).ok()?, 1);
         Self {
             page_bytes: bytes("pagesize"),
             size_bytes: bytes("size"),
@@ -289,17 +292,6 @@ impl Hugetlbfs {
             point: mount.point,
         }
     }
-}
-
-/// `2M`, `64K`, `1024M`, or a number of bytes.
-fn parse_bytes(text: &[u8]) -> Option<u64> {
-    let (digits, factor) = match text {
-        [digits @ .., b'K'] => (digits, 1 << 10),
-        [digits @ .., b'M'] => (digits, 1 << 20),
-        [digits @ .., b'G'] => (digits, 1 << 30),
-        digits => (digits, 1),
-    };
-    parse_number(digits)?.checked_mul(factor)
 }
 
 #[cfg(test)]

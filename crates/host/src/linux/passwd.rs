@@ -32,7 +32,9 @@ impl Users {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Users, ReadError> {
-    Ok(parse(&root.read_written("etc/passwd")?)?)
+    /// Larger than the file of any host.
+    const LARGEST: u64 = 8 << 20;
+    Ok(parse(&root.read_written(LARGEST, "etc/passwd")?)?)
 }
 
 /// Parses lines such as `postgres:x:105:113:PostgreSQL:/var/lib/postgresql:/bin/bash`. Invalid

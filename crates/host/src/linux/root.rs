@@ -15,7 +15,7 @@ use std::{
 use rustix::{
     buffer::spare_capacity,
     fs::{Mode, OFlags, PROC_SUPER_MAGIC},
-    io::retry_on_intr,
+    io::{Errno, retry_on_intr},
 };
 
 use crate::linux::{
@@ -32,8 +32,8 @@ pub(crate) const FIRST_READ: usize = 4096;
 /// mappings.
 pub(crate) const LARGEST: u64 = 128 << 20;
 
-/// Maximum size of a file that people write.
-const LARGEST_WRITTEN: u64 = 8 << 20;
+/// Maximum size of a small file of a user, such as `postmaster.pid` or `postgresql.conf`.
+pub(crate) const LARGEST_SMALL: u64 = 256 << 10;
 
 /// The root: `/` on a real system, a captured directory in a test.
 #[derive(Debug, Clone)]
@@ -152,38 +152,21 @@ impl Root {
         })
     }
 
-    /// Opens a file of a user. A file that is not regular counts as missing, because reading a pipe
-    /// might never end.
-    pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
-        let path = self.path(path);
-        let opened = rustix::fs::open(&path, WRITTEN, Mode::empty());
-        match opened.map_err(io::Error::from).and_then(if_regular) {
-            Ok(Some(file)) => Ok(file),
-            Ok(None) => Err(ReadError::missing(path)),
-            Err(error) => Err(ReadError::from_io(path, error)),
-        }
-    }
-
-    /// Reads a file of a user, like [`Self::open_written`]. A file that is larger than any valid
-    /// one also counts as missing.
-    pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
-        match self.read_written_up_to(LARGEST_WRITTEN, path) {
-            Err(ReadError::TooLarge { path, .. }) => Err(ReadError::missing(path)),
-            other => other,
-        }
-    }
-
-    /// Reads a file of a user, like [`Self::open_written`]. Errors: it has more than `limit` bytes.
-    pub(crate) fn read_written_up_to(
+    /// Reads a file of a user (see [`read_written`]).
+    pub(crate) fn read_written(
         &self,
         limit: u64,
         path: impl AsRef<Path>,
     ) -> Result<Vec<u8>, ReadError> {
-        let path = path.as_ref();
-        let file = self.open_written(path)?;
-        let mut bytes = Vec::with_capacity(FIRST_READ);
-        read_all(&file, limit, || self.path(path), &mut bytes)?;
-        Ok(bytes)
+        let path = self.path(path);
+        let found = rustix::fs::open(&path, WRITTEN, Mode::empty());
+        let read = found.map_err(io::Error::from);
+        read.and_then(|found| read_written(found, limit)).map_err(
+            |error| match Errno::from_io_error(&error) {
+                Some(Errno::FBIG) => ReadError::TooLarge { path, limit },
+                _ => ReadError::from_io(path, error),
+            },
+        )
     }
 
     /// Returns the names in a directory.
@@ -263,6 +246,20 @@ pub fn if_regular(found: OwnedFd) -> io::Result<Option<File>> {
     Ok(Some(File::from(opened)))
 }
 
+/// Reads a file of a user that was looked up with [`WRITTEN`]. A file that is not regular counts as
+/// missing, because reading a pipe might never end.
+///
+/// Errors: `EFBIG` if it has more than `limit` bytes.
+pub(crate) fn read_written(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
+    let file = if_regular(found)?.ok_or(io::ErrorKind::NotFound)?;
+    let mut bytes = Vec::with_capacity(FIRST_READ);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(Errno::FBIG.into()),
+        false => Ok(bytes),
+    }
+}
+
 /// Appends the contents of a file. Errors: it has more than `limit` bytes, out of memory, or it
 /// cannot be read.
 pub(crate) fn read_all(
@@ -324,10 +321,12 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let root = Root::at(directory.path());
         fs::write(root.path("file"), "text").expect("written");
-        assert_eq!(root.read_written("file").expect("read"), b"text");
+        assert_eq!(root.read_written(4, "file").expect("read"), b"text");
+        let error = root.read_written(3, "file").expect_err("too large");
+        assert!(matches!(error, ReadError::TooLarge { .. }));
         // Opening a socket is an error.
         let _socket = UnixListener::bind(root.path("socket")).expect("a socket");
-        let error = root.read_written("socket").expect_err("not a file");
+        let error = root.read_written(4, "socket").expect_err("not a file");
         assert_eq!(
             error.to_string(),
             ReadError::missing(root.path("socket")).to_string()
@@ -346,7 +345,9 @@ mod tests {
             if !root.path(name).is_file() {
                 continue;
             }
-            let error = root.read_written(name).expect_err("a file of the kernel");
+            let error = root
+                .read_written(4096, name)
+                .expect_err("a file of the kernel");
             let missing = ReadError::missing(root.path(name));
             assert_eq!(error.to_string(), missing.to_string());
         }

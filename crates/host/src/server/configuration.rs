@@ -7,8 +7,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
-    fs,
-    io::{self, Read},
+    fs, io,
     os::{
         fd::AsFd,
         unix::ffi::{OsStrExt, OsStringExt},
@@ -16,10 +15,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::linux::{
-    lookup::{Links, Lookup},
-    process::Process,
-    root::{Root, if_regular},
+use crate::{
+    linux::{
+        lookup::{Links, Lookup},
+        process::Process,
+        root::{Root, read_written},
+    },
+    units::parse_size,
 };
 use rustix::{
     fs::{Dir, FileType, Mode, OFlags},
@@ -29,7 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::{
     change_time,
-    postmaster_arguments::{arguments, directory_argument, setting, settings},
+    postmaster_arguments::{arguments, directory_argument, settings},
+    setting::FileLine,
     state::HugePages,
 };
 
@@ -61,17 +64,15 @@ impl RequestedPages {
 }
 
 /// The settings that are read.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "huge_pages",
     "huge_page_size",
     "config_file",
+    "data_directory",
     "max_connections",
     "shared_buffers",
     "shared_memory_type",
 ];
-
-/// The settings that are read from files only.
-const IN_FILES: [&str; 1] = ["data_directory"];
 
 /// The settings that are set, by name.
 pub type Values = BTreeMap<&'static str, String>;
@@ -83,6 +84,7 @@ const MOST_FILES: usize = 64;
 /// The settings in some sources, read in the order of their precedence.
 struct Found {
     values: Values,
+    lines: BTreeMap<&'static str, FileLine>,
     /// Whether other settings have their defaults. Otherwise they are unknown.
     is_complete: bool,
     /// The last file that was not understood.
@@ -102,6 +104,7 @@ impl Found {
     fn unknown(look_at: Option<PathBuf>) -> Self {
         Self {
             values: Values::new(),
+            lines: BTreeMap::new(),
             is_complete: false,
             look_at,
         }
@@ -127,9 +130,9 @@ pub(crate) fn requested_pages(
         let default = found.is_complete.then_some(default);
         found.values.get(name).map(String::as_str).or(default)
     };
-    match value("huge_pages", "try").and_then(parse_huge_pages) {
+    match value("huge_pages", "try").and_then(HugePages::parse) {
         Some(huge_pages) => {
-            let size = value("huge_page_size", "0").and_then(parse_size);
+            let size = value("huge_page_size", "0").and_then(|size| parse_size(size, 1 << 10));
             RequestedPages::Known(huge_pages, size)
         }
         None => {
@@ -147,45 +150,41 @@ pub fn unchanged_since(process: &Process, start_time: u64, command_line: &[u8]) 
     (found.is_complete && changed < start_time).then_some(found.values)
 }
 
-/// The configuration of a server that does not run.
+/// Reads the sources of a running server. Returns when a file was last changed, too. `None`: the
+/// command line is not understood.
+fn read_sources(process: &Process, links: Links, command_line: &[u8]) -> Option<(Found, u64)> {
+    let on_command_line = of_command_line(command_line)?;
+    let mut found = Found::unknown(None);
+    let mut changed = u64::MAX;
+    if let Some((mut files, data)) = Files::of(process, links) {
+        let directory = directory_argument(command_line).map_or(data.as_path(), path);
+        found = files.settings(directory, Some(&data), &on_command_line).0;
+        changed = files.changed;
+    }
+    found.values.extend(on_command_line);
+    Some((found, changed))
+}
+
+/// The configuration in the files of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
-    /// The configuration file.
-    pub config_file: PathBuf,
     pub data_directory: PathBuf,
     /// The settings in the files. The command line takes precedence.
     pub values: Values,
+    pub lines: BTreeMap<&'static str, FileLine>,
 }
 
 impl Configuration {
     /// Reads the files of a server that is started with this command line and then with this option
     /// `-D`. `None`: a source cannot be read or understood, so only PostgreSQL knows.
     pub fn read(root: &Root, directory: &Path, command_line: &[u8]) -> Option<Self> {
-        let on_command_line = of_command_line(command_line)?;
-        if setting(command_line, "data_directory").is_some() {
-            return None;
-        }
-        let mut files = Files::in_root(root.lookup().ok()?, directory, Links::Followed);
-        let config_file = match on_command_line.get("config_file") {
-            Some(file) => PathBuf::from(file),
-            None => directory.join("postgresql.conf"),
-        };
-        let mut found = Found::defaults();
-        files.add_to(&mut found, &config_file, false);
-        let data_directory = match found.values.remove("data_directory") {
-            Some(data) => PathBuf::from(data),
-            None => directory.to_owned(),
-        };
-        // A relative path belongs to an unknown directory.
-        if !found.is_complete || !config_file.is_absolute() || !data_directory.is_absolute() {
-            return None;
-        }
-        let auto = data_directory.join("postgresql.auto.conf");
-        files.add_to(&mut found, &auto, true);
+        let mut files = Files::new(root.lookup().ok()?, Links::Followed);
+        let (found, data_directory) =
+            files.settings(directory, None, &of_command_line(command_line)?);
         found.is_complete.then_some(Self {
-            config_file,
             data_directory,
             values: found.values,
+            lines: found.lines,
         })
     }
 }
@@ -196,33 +195,7 @@ impl Configuration {
 /// Errors: the first path that does not, or that cannot be read or understood.
 pub fn check_owner(root: &Root, file: &Path, uid: u32) -> Result<(), PathBuf> {
     let lookup = root.lookup().map_err(|_| file.to_owned())?;
-    Files::in_root(lookup, Path::new("/"), Links::Followed).check_owner(file, uid)
-}
-
-/// Reads the sources of a running server. Returns when a file was last changed, too. `None`: the
-/// command line is not understood.
-fn read_sources(process: &Process, links: Links, command_line: &[u8]) -> Option<(Found, u64)> {
-    let on_command_line = of_command_line(command_line)?;
-    let mut found = Found::unknown(None);
-    let mut changed = u64::MAX;
-    if let Some(mut files) = Files::of(process, links) {
-        let auto = files.data.join("postgresql.auto.conf");
-        let main = match on_command_line.get("config_file") {
-            Some(file) => PathBuf::from(file),
-            None => directory_argument(command_line)
-                .map_or(files.data.as_path(), path)
-                .join("postgresql.conf"),
-        };
-        // A relative path belongs to an unknown directory.
-        if main.is_absolute() {
-            found = Found::defaults();
-            files.add_to(&mut found, &main, false);
-        }
-        files.add_to(&mut found, &auto, true);
-        changed = files.changed;
-    }
-    found.values.extend(on_command_line);
-    Some((found, changed))
+    Files::new(lookup, Links::Followed).check_owner(file, uid)
 }
 
 /// The settings on a command line. `None`: an argument could set one and is not understood.
@@ -230,7 +203,7 @@ pub fn of_command_line(command_line: &[u8]) -> Option<Values> {
     let found: Vec<_> = settings(command_line)
         .filter_map(|(name, value)| {
             let name = NAMES.into_iter().find(|known| known.as_bytes() == name)?;
-            Some((name, text(value)?))
+            Some((name, String::from_utf8(value.to_vec()).ok()?))
         })
         .collect();
     let mentions = arguments(command_line).skip(1).filter(|argument| {
@@ -244,65 +217,8 @@ pub fn of_command_line(command_line: &[u8]) -> Option<Values> {
     (mentions.count() == found.len()).then(|| found.into_iter().collect())
 }
 
-/// The command line in `postmaster.opts`: the program, and each argument in quotes (postmaster.c
-/// `CreateOptsFile`). `None`: malformed, or ambiguous because of quotes in an argument.
-pub fn parse_options(bytes: &[u8]) -> Option<Vec<u8>> {
-    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
-    let Some((program, rest)) = line.split_once(" \"") else {
-        return Some([line.as_bytes(), b"\0"].concat());
-    };
-    let arguments = rest.strip_suffix('"')?.replace("\" \"", "\0");
-    (!arguments.contains('"')).then(|| format!("{program}\0{arguments}\0").into_bytes())
-}
-
 fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
-}
-
-fn text(bytes: &[u8]) -> Option<String> {
-    String::from_utf8(bytes.to_vec()).ok()
-}
-
-/// Parses `huge_pages` like PostgreSQL (guc_tables.c `huge_pages_options`).
-pub fn parse_huge_pages(value: &str) -> Option<HugePages> {
-    match value.to_ascii_lowercase().as_str() {
-        "try" => Some(HugePages::Try),
-        "on" | "true" | "yes" | "1" => Some(HugePages::On),
-        "off" | "false" | "no" | "0" => Some(HugePages::Off),
-        _ => None,
-    }
-}
-
-/// `huge_page_size` in bytes, from a whole decimal number and an optional unit. PostgreSQL also
-/// reads fractions, and numbers with other bases.
-pub fn parse_size(value: &str) -> Option<u64> {
-    let value = value.trim_ascii();
-    let end = value.find(|c: char| !c.is_ascii_digit());
-    let (digits, unit) = value.split_at(end.unwrap_or(value.len()));
-    let unit: u64 = match unit.trim_ascii_start() {
-        "" | "kB" => 1 << 10,
-        "MB" => 1 << 20,
-        "GB" => 1 << 30,
-        "TB" => 1 << 40,
-        _ => return None,
-    };
-    let is_octal = digits.len() > 1 && digits.starts_with('0');
-    digits
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(unit)
-        .filter(|_| !is_octal)
-}
-
-/// `shared_buffers` in bytes, like [`parse_size`]. A number without a unit counts blocks of 8 kB.
-pub fn parse_blocks(value: &str) -> Option<u64> {
-    let has_unit = !value.trim_ascii().bytes().all(|byte| byte.is_ascii_digit());
-    let bytes = parse_size(value)?;
-    if has_unit {
-        Some(bytes)
-    } else {
-        bytes.checked_mul(8)
-    }
 }
 
 /// Parses a line of a configuration file (guc-file.l). Returns the name and the value if the line
@@ -315,7 +231,6 @@ pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
     let (name, rest) = line.split_at(end);
     let name = NAMES
         .into_iter()
-        .chain(IN_FILES)
         .chain(INCLUDES)
         .find(|known| name.eq_ignore_ascii_case(known))?;
     let rest = rest.trim_ascii_start();
@@ -337,12 +252,9 @@ pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
     Some((name, value))
 }
 
-/// The files of a server, in its own root directory.
+/// The files of a server, in its own root directory, which differs from ours in a container.
 struct Files {
-    /// The root directory of the server, which differs from ours in a container.
     root: Lookup,
-    /// The path of its data directory below this root.
-    data: PathBuf,
     links: Links,
     left_bytes: u64,
     left_files: usize,
@@ -351,10 +263,9 @@ struct Files {
 }
 
 impl Files {
-    fn in_root(root: Lookup, data: &Path, links: Links) -> Self {
+    fn new(root: Lookup, links: Links) -> Self {
         Self {
             root,
-            data: data.to_owned(),
             links,
             left_bytes: LARGEST_TOTAL,
             left_files: MOST_FILES,
@@ -362,32 +273,57 @@ impl Files {
         }
     }
 
-    fn of(process: &Process, links: Links) -> Option<Self> {
+    /// The files of a running server, and the path of its data directory below its root.
+    fn of(process: &Process, links: Links) -> Option<(Self, PathBuf)> {
         let data = process.link("cwd").ok()?;
-        let files = Self::in_root(process.lookup().ok()?, path(&data), links);
+        let files = Self::new(process.lookup().ok()?, links);
         // The kernel shows the path relative to our own root directory.
-        let seen = files.root.open(&files.data, links).ok()?;
+        let seen = files.root.open(path(&data), links).ok()?;
         let is_same = process.is_working_directory(&seen).ok()?;
-        is_same.then_some(files)
+        is_same.then_some((files, path(&data).to_owned()))
     }
 
-    /// Reads a file. Returns no bytes if the file is optional and does not exist.
+    /// Reads the main file, which is in `directory` unless the command line names another one, and
+    /// `postgresql.auto.conf`. Returns the data directory, too. `running`: that of a running server.
+    fn settings(
+        &mut self,
+        directory: &Path,
+        running: Option<&Path>,
+        on_command_line: &Values,
+    ) -> (Found, PathBuf) {
+        let main = on_command_line.get("config_file").map(PathBuf::from);
+        let main = main.unwrap_or_else(|| directory.join("postgresql.conf"));
+        let mut found = Found::defaults();
+        self.add_to(&mut found, &main, false);
+        let in_file = found.values.remove("data_directory");
+        let named = on_command_line.get("data_directory").or(in_file.as_ref());
+        let named = named.map(PathBuf::from).unwrap_or(directory.to_owned());
+        let data = running.map_or(named, Path::to_owned);
+        self.add_to(&mut found, &data.join("postgresql.auto.conf"), true);
+        (found, data)
+    }
+
+    /// Reads a file. Returns no bytes if the file is optional and does not exist. `None` also for a
+    /// relative path, which belongs to an unknown directory.
     fn bytes(&mut self, path: &Path, is_optional: bool) -> Option<Vec<u8>> {
         self.left_files = self.left_files.checked_sub(1)?;
-        let mut bytes = Vec::new();
-        match self.root.open(path, self.links) {
-            Ok(opened) => {
-                let file = if_regular(opened).ok()??;
-                self.note_change(&file);
-                let mut file = file.take(self.left_bytes + 1);
-                file.read_to_end(&mut bytes).ok()?;
+        let found = match path.is_absolute() {
+            true => self.root.open(path, self.links),
+            false => return None,
+        };
+        let bytes = match found {
+            Ok(found) => {
+                self.note_change(&found);
+                read_written(found, self.left_bytes).ok()?
             }
-            // It might have been removed.
-            Err(Errno::NOENT) if is_optional => self.changed = u64::MAX,
+            Err(Errno::NOENT) if is_optional => {
+                // It might have been removed.
+                self.changed = u64::MAX;
+                Vec::new()
+            }
             Err(_) => return None,
-        }
-        let count = u64::try_from(bytes.len()).ok()?;
-        self.left_bytes = self.left_bytes.checked_sub(count)?;
+        };
+        self.left_bytes = self.left_bytes.saturating_sub(bytes.len() as u64);
         Some(bytes)
     }
 
@@ -402,12 +338,14 @@ impl Files {
             *found = Found::unknown(None);
             return;
         };
-        for line in String::from_utf8_lossy(&bytes).split('\n') {
-            match parse_line(line) {
+        for (text, line) in String::from_utf8_lossy(&bytes).split('\n').zip(1..) {
+            match parse_line(text) {
                 None => {}
                 // Debian includes an empty directory.
                 Some(("include_dir", Some(value))) if self.is_empty(path, value) => {}
                 Some((name, Some(value))) if !name.starts_with("include") => {
+                    let path = path.to_owned();
+                    found.lines.insert(name, FileLine { path, line });
                     found.values.insert(name, value.to_owned());
                 }
                 Some(_) => *found = Found::unknown(Some(path.to_owned())),
@@ -524,7 +462,8 @@ mod tests {
         write("data/postgresql.auto.conf", auto);
         let expected = "huge_pages=on";
         assert_eq!(read("-c huge_pages=off"), Some((data, expected.to_owned())));
-        assert_eq!(read("-c data_directory=/x"), None);
+        let expected = Some(("/x".into(), "huge_pages=try".to_owned()));
+        assert_eq!(read("-c data_directory=/x"), expected);
         assert_eq!(read("-c config_file=x"), None);
         // Only PostgreSQL knows what an included file sets.
         write("conf/conf.d/a.conf", "huge_page_size = 2MB\n");
@@ -597,46 +536,6 @@ mod tests {
                 values.collect::<Vec<_>>().join(" ")
             });
             assert_eq!(found.as_deref(), expected, "{command_line:?}");
-        }
-    }
-
-    #[test]
-    fn options_files() {
-        for (text, expected) in [
-            ("/bin/postgres\n", Some("/bin/postgres\0")),
-            (
-                "/bin/postgres \"-D\" \"/srv/a b\" \"\"\n",
-                Some("/bin/postgres\0-D\0/srv/a b\0\0"),
-            ),
-            ("/bin/postgres \"-c\" \"a=\"b\"\"\n", None),
-            ("/bin/postgres \"-D\" \"/srv\n", None),
-            ("/bin/postgres \"-D\"", None),
-        ] {
-            let expected = expected.map(|text| text.as_bytes().to_vec());
-            assert_eq!(parse_options(text.as_bytes()), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn page_sizes() {
-        for (text, expected) in [
-            ("0", Some(0)),
-            ("2048", Some(2 << 20)),
-            ("2048kB", Some(2 << 20)),
-            (" 2 MB ", Some(2 << 20)),
-            ("1GB", Some(1 << 30)),
-            ("1TB", Some(1 << 40)),
-            ("", None),
-            ("MB", None),
-            ("-1", None),
-            ("1gb", None),
-            ("1 G", None),
-            ("0.5GB", None),
-            ("010", None),
-            ("0x800", None),
-            ("99999999999TB", None),
-        ] {
-            assert_eq!(parse_size(text), expected, "{text:?}");
         }
     }
 

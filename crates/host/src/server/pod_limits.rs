@@ -8,10 +8,8 @@ use std::ffi::{OsStr, OsString};
 
 use crate::{
     escape,
-    linux::{
-        cgroup::{Group, Limits},
-        text::parse_number,
-    },
+    linux::cgroup::{Group, Limits},
+    units::parse_size,
 };
 
 use crate::server::facts::{Facts, InvalidLimit};
@@ -81,8 +79,7 @@ fn variable(page_bytes: u64) -> String {
 
 /// Parses a number of bytes. Kubernetes quantities are signed 64-bit integers.
 fn bytes(value: &OsStr) -> Option<u64> {
-    let bytes = parse_number(value.as_encoded_bytes().trim_ascii())?;
-    i64::try_from(bytes).is_ok().then_some(bytes)
+    parse_size(value.to_str()?, 1).filter(|bytes| i64::try_from(*bytes).is_ok())
 }
 
 #[cfg(test)]

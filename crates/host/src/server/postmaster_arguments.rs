@@ -1,4 +1,5 @@
-//! The arguments of a postmaster from `/proc/PID/cmdline`, each terminated by a NUL.
+//! The arguments of a postmaster from `/proc/PID/cmdline`, each terminated by a NUL, or from
+//! `postmaster.opts`.
 
 /// True for the arguments of a server, for a process about which little else is known.
 ///
@@ -92,6 +93,17 @@ pub fn settings(command_line: &[u8]) -> impl Iterator<Item = (Vec<u8>, &[u8])> {
     })
 }
 
+/// The command line in `postmaster.opts`: the program, and each argument in quotes (postmaster.c
+/// `CreateOptsFile`). `None`: malformed, or ambiguous because of quotes in an argument.
+pub fn parse_options(bytes: &[u8]) -> Option<Vec<u8>> {
+    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let Some((program, rest)) = line.split_once(" \"") else {
+        return Some([line.as_bytes(), b"\0"].concat());
+    };
+    let arguments = rest.strip_suffix('"')?.replace("\" \"", "\0");
+    (!arguments.contains('"')).then(|| format!("{program}\0{arguments}\0").into_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +164,23 @@ mod tests {
         assert_eq!(all.len(), expected.len());
         for ((name, value), expected) in all.iter().zip(expected) {
             assert_eq!((name.as_slice(), *value), expected);
+        }
+    }
+
+    #[test]
+    fn options_files() {
+        for (text, expected) in [
+            ("/bin/postgres\n", Some("/bin/postgres\0")),
+            (
+                "/bin/postgres \"-D\" \"/srv/a b\" \"\"\n",
+                Some("/bin/postgres\0-D\0/srv/a b\0\0"),
+            ),
+            ("/bin/postgres \"-c\" \"a=\"b\"\"\n", None),
+            ("/bin/postgres \"-D\" \"/srv\n", None),
+            ("/bin/postgres \"-D\"", None),
+        ] {
+            let expected = expected.map(|text| text.as_bytes().to_vec());
+            assert_eq!(parse_options(text.as_bytes()), expected, "{text:?}");
         }
     }
 }

@@ -42,6 +42,16 @@ pub enum HugePages {
 }
 
 impl HugePages {
+    /// Parses the setting like PostgreSQL (guc_tables.c `huge_pages_options`).
+    pub fn parse(value: &str) -> Option<Self> {
+        match value.to_ascii_lowercase().as_str() {
+            "try" => Some(Self::Try),
+            "on" | "true" | "yes" | "1" => Some(Self::On),
+            "off" | "false" | "no" | "0" => Some(Self::Off),
+            _ => None,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",

@@ -6,6 +6,7 @@ use super::{
     NextBoot,
     entry::{COMMAND_LINE, NOT_A_NUMBER, Place, Request, SETS_POOL, Unknown, Words},
 };
+use crate::units::parse_size;
 
 /// Page sizes of the running kernel, which is assumed to boot next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,7 +98,7 @@ fn pools(line: &str, kernel: &Kernel) -> Option<Vec<(u64, String, Place)>> {
         .collect();
     let size_of = |p: &Parameter| {
         let known = kernel.sizes.as_ref()?;
-        size(&p.value).filter(|bytes| known.contains(bytes))
+        parse_size(&p.value, 1).filter(|bytes| known.contains(bytes))
     };
     let (mut pools, mut named) = (Vec::<(u64, String, Place)>::new(), Vec::new());
     let mut has_default = false;
@@ -180,21 +181,6 @@ fn as_word(page_bytes: u64) -> String {
         bytes if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
         bytes => format!("{}K", bytes >> 10),
     }
-}
-
-/// Parses a size such as `2M`, `1GB` or `2048k` (lib/cmdline.c `memparse`). `None`: another
-/// notation, such as octal or hexadecimal numbers.
-fn size(text: &str) -> Option<u64> {
-    let end = text.bytes().take_while(u8::is_ascii_digit).count();
-    let number = plain_number(&text[..end])?;
-    let shift = match text[end..].to_ascii_uppercase().as_str() {
-        "" => 0,
-        "K" | "KB" => 10,
-        "M" | "MB" => 20,
-        "G" | "GB" => 30,
-        _ => return None,
-    };
-    number.checked_mul(1 << shift)
 }
 
 /// Parses decimal digits. `None`: other characters, a leading zero, which means octal in some

@@ -184,7 +184,7 @@ impl Reader<'_> {
     /// names, like a file that is empty.
     fn text(&mut self, path: &Path) -> Result<Result<String, &'static str>, ReadError> {
         let limit = LARGEST_FILE.min(self.bytes_left);
-        Ok(match self.root.read_written_up_to(limit, path) {
+        Ok(match self.root.read_written(limit, path) {
             Ok(bytes) => {
                 self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
                 Ok(String::from_utf8_lossy(&bytes).into_owned())

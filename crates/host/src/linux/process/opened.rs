@@ -21,7 +21,9 @@ use crate::linux::{
     growth::try_collect,
     hugepages,
     lookup::{Guard, Lookup, open_cached},
-    root::{FIRST_READ, LARGEST, Root, WRITTEN, if_regular, read_all, read_record},
+    root::{
+        FIRST_READ, LARGEST, LARGEST_SMALL, Root, WRITTEN, read_all, read_record, read_written,
+    },
     text::parse_number,
 };
 
@@ -176,11 +178,10 @@ impl Process {
         }
     }
 
-    /// Reads a file of a user, such as one in the working directory: at most 64 kB, and only from a
-    /// regular file, which cannot block like a pipe. A symbolic link counts as missing, because it
-    /// could lead to a file of another user.
+    /// Reads a small file of a user, such as one in the working directory (see [`read_written`]). A
+    /// symbolic link counts as missing, because it could lead to a file of another user.
     ///
-    /// Errors: as for [`Self::open_directory`].
+    /// Errors: as for [`Self::open_directory`]; it has more than [`LARGEST_SMALL`] bytes.
     pub fn read_regular(&self, name: &str) -> Result<Vec<u8>, ReadError> {
         let failed = |error| self.unreadable(name, error);
         let flags = WRITTEN | OFlags::NOFOLLOW;
@@ -193,11 +194,7 @@ impl Process {
         };
         let opened = opened.map_err(failed)?;
         self.check(&opened).map_err(failed)?;
-        let file = if_regular(opened).map_err(failed)?;
-        let file = file.ok_or_else(|| self.missing(name))?;
-        let mut bytes = Vec::with_capacity(FIRST_READ);
-        file.take(1 << 16).read_to_end(&mut bytes).map_err(failed)?;
-        Ok(bytes)
+        read_written(opened, LARGEST_SMALL).map_err(failed)
     }
 
     /// The title of the process: the command line without padding, truncated if it is very long.
