@@ -320,7 +320,11 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 /// have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
-    let has_no_huge_pages = machine.state.pools.is_err() || machine.default_size().is_none();
+    let wanted = machine.size_asked_for(&machine.next_start_on_huge_pages());
+    let pool = wanted.and_then(|size| machine.pool(size));
+    let is_pool_unknown =
+        machine.state.pools.is_err() || pool.is_some_and(|pool| pool.bad_counter().is_some());
+    let has_no_huge_pages = is_pool_unknown || machine.default_size().is_none();
     let is_turned_off_by_plan =
         machine.state.next.gives_up_huge_pages && machine.state.server.asks_for_huge_pages();
     let stays_off = machine.is_turned_off()

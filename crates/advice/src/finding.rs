@@ -103,6 +103,18 @@ impl From<&Absent> for Unknown {
     }
 }
 
+impl From<Absent> for Unknown {
+    fn from(absent: Absent) -> Self {
+        Self::from(&absent)
+    }
+}
+
+impl From<String> for Unknown {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
 impl From<&str> for Unknown {
     fn from(why: &str) -> Self {
         Self(why.to_owned())

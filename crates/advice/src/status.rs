@@ -68,7 +68,7 @@ impl StatusRow {
             huge_page_size_bytes: asked_for,
             required_huge_pages: required,
             pool_total_pages: target.map(|target| target.pool.total),
-            pool_available_pages: target.map(|target| target.pool.available()),
+            pool_available_pages: target.and_then(|target| target.pool.available()),
             shortfall_pages: target
                 .and_then(|target| target.shortfall)
                 .map(|pages| pages.0),

@@ -63,8 +63,10 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
         else {
             continue;
         };
+        let Some(committed) = pool.committed().map(Pages) else {
+            continue;
+        };
         let total = Pages(pool.total);
-        let committed = Pages(pool.committed());
         let needed = target.after.total();
         let counts = format!(
             "{} {needed} needed, {total} in the pool, {committed} in use",

@@ -20,6 +20,7 @@ use advice::{answer::verdict, check::Status, model::machine::Machine};
 use host::{
     linux::{
         error::{Absence, ReadError},
+        hugepages::Pool,
         process::{Process, segment},
         root::Root,
     },
@@ -262,7 +263,7 @@ fn malformed_file_makes_facts_absent_with_file_and_line() {
 }
 
 #[test]
-fn counter_below_zero_makes_only_its_pools_or_usage_unknown() {
+fn counter_below_zero_makes_only_itself_unknown() {
     let below_zero = |file: &str| {
         let bomb = Bomb::new();
         let broken = bomb.path(file);
@@ -273,7 +274,14 @@ fn counter_below_zero_makes_only_its_pools_or_usage_unknown() {
     for counter in ["nr", "free", "resv", "surplus", "nr_overcommit"] {
         let file = format!("sys/kernel/mm/hugepages/hugepages-2048kB/{counter}_hugepages");
         let (bomb, facts, broken) = below_zero(&file);
-        assert_eq!(absent(&facts, &broken), Absence::BelowZero, "{file}");
+        if counter == "nr" {
+            assert_eq!(absent(&facts, &broken), Absence::BelowZero, "{file}");
+        } else {
+            let pools = facts.state.pools.as_ref().expect("pools");
+            let bad = pools.iter().filter_map(Pool::bad_counter);
+            let bad: Vec<_> = bad.map(|absent| absent.path).collect();
+            assert_eq!(bad, [Path::new("/").join(&file)], "{file}");
+        }
         assert!(
             facts.state.segment.is_ok() && facts.state.hugetlb.is_ok(),
             "{file}"

@@ -119,13 +119,16 @@ fn to_text(machine: &Machine, answer: &Answer, checks: &[CheckResult]) -> String
     let mut text = String::new();
     if let Some(target) = Forecast::for_target(machine) {
         let size = PageSize(target.pool.page_bytes);
-        let available = Pages(target.pool.available());
-        let _ = writeln!(
-            text,
-            "Needs {}; {available} {} available.",
-            huge_pages(target.required, size),
-            available.verb("is", "are")
-        );
+        let available = match (
+            target.pool.available().map(Pages),
+            target.pool.bad_counter(),
+        ) {
+            (Some(pages), _) => format!("{pages} {} available", pages.verb("is", "are")),
+            (None, Some(absent)) => absent.to_string(),
+            (None, None) => "the pool is unknown".to_owned(),
+        };
+        let needed = huge_pages(target.required, size);
+        let _ = writeln!(text, "Needs {needed}; {available}.");
     }
     for check in checks {
         let _ = writeln!(

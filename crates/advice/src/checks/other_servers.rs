@@ -78,7 +78,11 @@ fn judge(machine: &Machine) -> Judgment {
         1 => format!("Another server runs {place}."),
         count => format!("{count} other servers run {place}."),
     };
-    let pool_unknown = || Unknown(format!("{servers} The pool cannot be read"));
+    let bad_counter = || machine.pools().find_map(|pool| pool.bad_counter());
+    let pool_unknown = || match bad_counter() {
+        Some(absent) => Unknown(format!("{servers} {absent}")),
+        None => Unknown(format!("{servers} The pool cannot be read")),
+    };
     let demands = demands_of_all(machine).ok_or_else(pool_unknown)?;
     let size = demands.size;
     let needed = demands.total();

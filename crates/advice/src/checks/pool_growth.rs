@@ -40,7 +40,7 @@ fn judge(machine: &Machine) -> Judgment {
     let target = Forecast::for_target(machine).ok_or("the pool cannot be read")?;
     let shortfall = target
         .shortfall
-        .ok_or("the main shared memory segment cannot be read")?;
+        .ok_or_else(|| machine.why_use_is_unknown(PageSize(target.pool.page_bytes)))?;
     let free_blocks = facts.free_blocks.as_ref()?;
     let size = PageSize(target.pool.page_bytes);
     let ready = free_blocks.huge_pages(size.0, machine.state.base_page_bytes);

@@ -42,11 +42,12 @@ not visible and does not count.
 ",
 };
 
+/// The targets of the pools whose counters are known.
 fn targets(machine: &Machine) -> Option<Vec<PoolTarget>> {
     let next = machine.next_start();
-    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
-    sizes
-        .map(|size| PoolTarget::of(machine, size, &next))
+    let known = machine.pools().filter(|pool| pool.bad_counter().is_none());
+    known
+        .map(|pool| PoolTarget::of(machine, PageSize(pool.page_bytes), &next))
         .collect()
 }
 
@@ -90,6 +91,9 @@ fn judge(machine: &Machine) -> Judgment {
     let Some(large) = largest_idle(machine) else {
         let unused =
             |target: &&PoolTarget| (target.idle() + target.unused_at_boot()) * target.now.size;
+        if let Some(absent) = machine.pools().find_map(|pool| pool.bad_counter()) {
+            return Err(absent.into());
+        }
         let most = targets.iter().max_by_key(unused);
         let most = most.filter(|target| unused(target) > Bytes(0));
         return Ok(match most {

@@ -76,7 +76,7 @@ fn judge(machine: &Machine) -> Judgment {
         return Ok(Finding::ok("no_such_size", text));
     }
     let demands = Demands::at_boot(machine, size, &next);
-    let demands = demands.ok_or("the main shared memory segment cannot be read")?;
+    let demands = demands.ok_or_else(|| machine.why_use_is_unknown(size))?;
     if let Some(unknown) = boot.unknown_of(size.0).next() {
         return Ok(Finding::unknown(format!(
             "{unknown}, so the number of {size} pages at boot is unknown; {demands}."

@@ -385,7 +385,7 @@ fn would_not_start(machine: &Machine, reason: &Reason) -> Decision {
 /// Pages of that size that others use or have reserved. `None`: none, or unknown.
 pub(crate) fn held_by_others(machine: &Machine, size: PageSize) -> Option<(Pages, PageSize)> {
     let held = machine.pages_held(size)?;
-    let others = Pages(machine.pool(size)?.committed()) - held;
+    let others = Pages(machine.pool(size)?.committed()?) - held;
     (others > Pages(0)).then_some((others, size))
 }
 
@@ -393,7 +393,7 @@ pub(crate) fn held_by_others(machine: &Machine, size: PageSize) -> Option<(Pages
 fn releasable(machine: &Machine, missing: Bytes) -> Option<(Pages, PageSize)> {
     machine.pools().find_map(|pool| {
         let size = PageSize(pool.page_bytes);
-        let others = Pages(pool.committed()) - machine.pages_held(size)?;
+        let others = Pages(pool.committed()?) - machine.pages_held(size)?;
         let idle = Pages(pool.total) - others;
         let pages = missing.in_pages(size);
         (pages <= idle).then_some((pages, size))

@@ -219,7 +219,10 @@ impl Demands {
             When::AfterRestart => own_next,
         };
         machine.state.pools.as_ref().ok()?;
-        let committed = machine.pool(size).map_or(0, |pool| pool.committed());
+        let committed = match machine.pool(size) {
+            Some(pool) => pool.committed()?,
+            None => 0,
+        };
         let mut others = Pages(committed) - held;
         let mut all = vec![Demand {
             who: Who::ThisServer,

@@ -165,6 +165,14 @@ impl Machine {
         parts.find(|part| part.size == size)
     }
 
+    /// Why the use of a pool by this server and others is unknown.
+    pub fn why_use_is_unknown(&self, size: PageSize) -> String {
+        match self.pool(size).and_then(Pool::bad_counter) {
+            Some(absent) => absent.to_string(),
+            None => "the main shared memory segment cannot be read".to_owned(),
+        }
+    }
+
     /// All pools that can be seen, smallest page first.
     pub fn pools(&self) -> impl Iterator<Item = &Pool> {
         self.state.pools.iter().flatten()

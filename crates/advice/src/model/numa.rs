@@ -59,7 +59,7 @@ pub fn allowed_numbers(machine: &Machine) -> Vec<u32> {
 /// might be bound to it. `None`: unknown.
 pub fn reserved_by_others(machine: &Machine, size: PageSize) -> Option<Pages> {
     let pool = machine.pool(size)?;
-    let of_others = Pages(pool.committed()) - machine.pages_held(size)?;
+    let of_others = Pages(pool.committed()?) - machine.pages_held(size)?;
     Some(of_others.min(Pages(pool.reserved)))
 }
 

@@ -29,6 +29,7 @@ pub fn machine(
         reserved: 0,
         surplus: 0,
         overcommit: 0,
+        below_zero: Vec::new(),
         demote_bytes: None,
     };
     let state = State {

@@ -12,7 +12,8 @@ pub fn set_persistent(pool: &mut Pool, pages: u64) {
     let after = if pages >= persistent {
         total.max(pages)
     } else {
-        total.saturating_sub(persistent.saturating_sub(pages.max(pool.committed())))
+        total
+            .saturating_sub(persistent.saturating_sub(pages.max(pool.committed().unwrap_or(total))))
     };
     pool.free = pool.free.saturating_add(after).saturating_sub(total);
     pool.total = after;
@@ -46,6 +47,7 @@ mod tests {
             surplus,
             overcommit: 0,
             demote_bytes: None,
+            below_zero: Vec::new(),
         }
     }
 

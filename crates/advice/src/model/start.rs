@@ -348,7 +348,10 @@ fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
     if let Some(breaches) = breaches.as_ref().filter(|breaches| !breaches.is_empty()) {
         return Err(Reason::Limits(breaches.iter().map(LowLimit::of).collect()));
     }
-    let supply = Supply::of(machine, pool).ok_or_else(|| missing_segment(machine))?;
+    let supply = Supply::of(machine, pool).ok_or_else(|| match pool.bad_counter() {
+        Some(absent) => Reason::Missing(absent.to_string()),
+        None => missing_segment(machine),
+    })?;
     if supply.most < required {
         return Err(Reason::PoolShort {
             size,
@@ -429,10 +432,10 @@ pub struct Supply {
 }
 
 impl Supply {
-    /// `None`: the pages of the running server are unknown.
+    /// `None`: the pages of the running server are unknown, or a counter is below zero.
     pub fn of(machine: &Machine, pool: &Pool) -> Option<Self> {
         let held = machine.pages_held(PageSize(pool.page_bytes))?;
-        let others = Pages(pool.committed()) - held;
+        let others = Pages(pool.committed()?) - held;
         let surplus_left = Pages(pool.surplus) - held;
         let persistent = Pages(pool.persistent());
         let allocatable = surplus_left.max(Pages(pool.overcommit));

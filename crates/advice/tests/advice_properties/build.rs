@@ -164,6 +164,7 @@ impl Spec {
             surplus: total - persistent,
             overcommit: spec.overcommit.of(wanted),
             demote_bytes: (spec.is_demotable && total > 0 && size == GB).then_some(2 * MB),
+            below_zero: Vec::new(),
         };
         let parts = self.spread(spec, &pool, faulted_in, in_use, room)?;
         Some(Counted { pool, parts })

@@ -72,6 +72,7 @@ pub fn healthy() -> State {
                 surplus: 0,
                 overcommit: 0,
                 demote_bytes: None,
+                below_zero: Vec::new(),
             },
             Pool {
                 page_bytes: GB,
@@ -81,6 +82,7 @@ pub fn healthy() -> State {
                 surplus: 0,
                 overcommit: 0,
                 demote_bytes: None,
+                below_zero: Vec::new(),
             },
         ]),
         hugetlb: Ok(Hugetlb {

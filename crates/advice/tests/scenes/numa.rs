@@ -315,6 +315,7 @@ fn bound_servers() {
                 surplus: 0,
                 overcommit: 0,
                 demote_bytes: None,
+                below_zero: Vec::new(),
             }]);
             m.nodes(&[(0, 64 * GB), (0, 64 * GB), (118, 128 * GB)]);
             for node in m.facts.nodes.as_mut().expect("nodes") {

@@ -22,6 +22,21 @@ fn on_huge_pages() {
             .see("huge_pages", expect![["ok on_huge_pages: On 537 huge pages of 2 MB."]])
             .see("restart", expect![["ok fits: A restart would get them again."]])
             .see("runbook", expect![[""]]),
+        when("the kernel decremented a counter of the pool below zero", |m| {
+            let pool = m.pool(0);
+            (pool.reserved, pool.below_zero) = (pool.free, vec!["resv_hugepages"]);
+        })
+            .see("status", expect!["unknown unknown: Cannot judge restart: /sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages: a kernel counter went below zero."])
+            .see("huge_pages", expect!["ok on_huge_pages: On 537 huge pages of 2 MB."])
+            .see("restart", expect!["unknown unknown: Cannot judge restart: /sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages: a kernel counter went below zero."])
+            .see("reboot", expect!["unknown unknown: Cannot judge reboot: /sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages: a kernel counter went below zero."])
+            .see("pool_size", expect!["unknown unknown: Cannot judge pool_size: /sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages: a kernel counter went below zero."])
+            .see("pool_growth", expect!["unknown unknown: Cannot judge pool_growth: /sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages: a kernel counter went below zero."])
+            .see("other_servers", expect!["ok alone: No other PostgreSQL server runs on this host."])
+            .see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."])
+            .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages."])
+            .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."])
+            .see("runbook", expect![[""]]),
         when("terabytes are on 1 GB pages", |m| {
             m.ram(4 << 40);
             m.state.server.huge_page_size_bytes = Some(GB);

@@ -32,18 +32,35 @@ pub struct Pool {
     /// into. `None`: the kernel cannot split these pages (before 5.16, or the smallest size), or
     /// the pool is empty.
     pub demote_bytes: Option<u64>,
+    /// Names of counters that the kernel decremented below zero. Their fields have a bound instead:
+    /// `reserved` all free pages, others 0.
+    pub below_zero: Vec<&'static str>,
 }
 
 impl Pool {
+    /// A counter that is below zero, so that the use of the pool is unknown.
+    pub fn bad_counter(&self) -> Option<Absent> {
+        Some(Absent {
+            path: Path::new(&directory(self.page_bytes)).join(self.below_zero.first()?),
+            why: Absence::BelowZero,
+        })
+    }
+
+    /// The value of the counter in the file `name`. `None`: it is below zero.
+    pub fn known(&self, name: &str, value: u64) -> Option<u64> {
+        (!self.below_zero.contains(&name)).then_some(value)
+    }
+
     /// Persistent pages, which stay when unused. `vm.nr_hugepages` shows and sets their number.
     pub fn persistent(&self) -> u64 {
         self.total.saturating_sub(self.surplus)
     }
 
-    /// Pages in use or reserved.
-    pub fn committed(&self) -> u64 {
+    /// Pages in use or reserved. `None`: a counter is below zero.
+    pub fn committed(&self) -> Option<u64> {
         let in_use = self.total.saturating_sub(self.free);
-        in_use.saturating_add(self.reserved)
+        let is_known = self.below_zero.is_empty();
+        is_known.then_some(in_use.saturating_add(self.reserved))
     }
 
     /// Bytes of `struct page` entries (64 bytes for each base page) that the kernel can free for
@@ -57,36 +74,56 @@ impl Pool {
     }
 
     /// Pages that a new mapping can get: free and not reserved, plus what overcommit still allows.
-    pub fn available(&self) -> u64 {
+    /// `None`: a counter is below zero.
+    pub fn available(&self) -> Option<u64> {
         let not_reserved = self.free.saturating_sub(self.reserved);
-        not_reserved.saturating_add(self.overcommit.saturating_sub(self.surplus))
+        let surplus = self.overcommit.saturating_sub(self.surplus);
+        let is_known = self.below_zero.is_empty();
+        is_known.then_some(not_reserved.saturating_add(surplus))
     }
 }
 
 /// Reads all pools, smallest page first.
 ///
-/// Errors: absent if the kernel has no huge pages, if `/sys` is not mounted or hidden, or if a
-/// counter of any pool is below zero.
+/// Errors: absent if the kernel has no huge pages, if `/sys` is not mounted or hidden, or if the
+/// number of pages of a pool is below zero.
 pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
     let mut pools = page_sizes(root)?
         .into_iter()
         .map(|page_bytes| {
             let directory = directory(page_bytes);
-            let counter = |file| read_counter(root, &Path::new(&directory).join(file));
-            let total = counter("nr_hugepages")?;
+            let path = |file| Path::new(&directory).join(file);
+            let mut below_zero = Vec::new();
+            let mut counter = |file, bound| match read_counter(root, &path(file)) {
+                Err(ReadError::Absent(absent)) if absent.why == Absence::BelowZero => {
+                    below_zero.push(file);
+                    Ok(bound)
+                }
+                read => read,
+            };
+            let total = read_counter(root, &path("nr_hugepages"))?;
+            let overcommit = counter("nr_overcommit_hugepages", 0)?;
             // The other counters of an empty pool are 0, and most pools are empty.
-            let of_total = |file| if total == 0 { Ok(0) } else { counter(file) };
+            let (free, reserved, surplus) = match total {
+                0 => (0, 0, 0),
+                _ => {
+                    let free = counter("free_hugepages", 0)?;
+                    let reserved = counter("resv_hugepages", free)?;
+                    (free, reserved, counter("surplus_hugepages", 0)?)
+                }
+            };
             Ok(Pool {
                 page_bytes,
                 total,
-                free: of_total("free_hugepages")?,
-                reserved: of_total("resv_hugepages")?,
-                surplus: of_total("surplus_hugepages")?,
-                overcommit: counter("nr_overcommit_hugepages")?,
+                free,
+                reserved,
+                surplus,
+                overcommit,
                 demote_bytes: match total {
                     0 => None,
                     _ => read_demote_size(root, &directory)?,
                 },
+                below_zero,
             })
         })
         .collect::<Result<Vec<_>, ReadError>>()?;
@@ -168,6 +205,7 @@ mod tests {
                 surplus: 0,
                 overcommit: 0,
                 demote_bytes: None,
+                below_zero: Vec::new(),
             };
             assert_eq!(pool.vmemmap_saving_bytes(base), bytes, "{page_bytes}");
         }

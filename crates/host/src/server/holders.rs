@@ -260,7 +260,8 @@ impl Explained {
     /// Pages of a pool that are in use or reserved, and not accounted for.
     fn rest(&self, pool: &Pool) -> u64 {
         let by_size = self.by_size.get(&pool.page_bytes).copied().unwrap_or(0);
-        let committed = pool.committed().saturating_mul(pool.page_bytes);
+        let committed = pool.committed().unwrap_or(0);
+        let committed = committed.saturating_mul(pool.page_bytes);
         let rest = committed.saturating_sub(by_size);
         rest.saturating_sub(self.of_any_size)
     }

@@ -129,6 +129,9 @@ fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
     let size = PageSize(forecast.pool.page_bytes);
     let total = Pages(forecast.pool.total);
     let is_requested = machine.size_asked_for(&machine.next_start()) == Some(size);
+    if let Some(absent) = forecast.pool.bad_counter() {
+        return note(&format!("{}.", context.shown(&absent.to_string())));
+    }
     let [held, others, ready, missing, kept, wasted] = uses(machine, &forecast.pool);
     if total == Pages(0) && missing == Pages(0) {
         return note(&format!(
@@ -166,7 +169,8 @@ pub(crate) fn uses(machine: &Machine, pool: &Pool) -> [Pages; 6] {
     let held = machine
         .pages_held(PageSize(pool.page_bytes))
         .unwrap_or_default();
-    let (total, committed) = (Pages(pool.total), Pages(pool.committed()));
+    let total = Pages(pool.total);
+    let committed = pool.committed().map_or(held, Pages);
     let ready = (total - committed).min(needed - committed);
     let free = total - committed - ready;
     let wasted = match target {
