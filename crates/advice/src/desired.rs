@@ -63,6 +63,7 @@ impl Desired {
         let moves = is_on_small_pages
             && !machine.is_muted("huge_pages")
             && next.asks_for_huge_pages()
+            && !has_bad_counter(machine)
             && machine.segment().is_some()
             && has_huge_pages
             && !machine.size_to_map(&next).is_some_and(lacks_size);
@@ -320,11 +321,9 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 /// have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
-    let wanted = machine.size_asked_for(&machine.next_start_on_huge_pages());
-    let pool = wanted.and_then(|size| machine.pool(size));
-    let is_pool_unknown =
-        machine.state.pools.is_err() || pool.is_some_and(|pool| pool.bad_counter().is_some());
-    let has_no_huge_pages = is_pool_unknown || machine.default_size().is_none();
+    let has_no_huge_pages = machine.state.pools.is_err()
+        || has_bad_counter(machine)
+        || machine.default_size().is_none();
     let is_turned_off_by_plan =
         machine.state.next.gives_up_huge_pages && machine.state.server.asks_for_huge_pages();
     let stays_off = machine.is_turned_off()
@@ -337,6 +336,11 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     } else {
         machine.next_start_on_huge_pages()
     })
+}
+
+/// Whether a counter of a pool is below zero, so that no change of pools can be computed.
+fn has_bad_counter(machine: &Machine) -> bool {
+    machine.pools().any(|pool| pool.bad_counter().is_some())
 }
 
 /// The changes that a planned configuration needs.

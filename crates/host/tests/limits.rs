@@ -191,6 +191,14 @@ fn limits_are_unknown_in_a_hidden_cgroup_and_empty_without_the_controller() {
     );
     host.write("sys/fs/cgroup/pg/cgroup.procs", "");
     assert_eq!(host.memory_limits().expect("readable"), []);
+    // The file is there, and lacks an entry.
+    host.write(
+        "proc/self/mountinfo",
+        "30 23 0:26 / /sys rw - sysfs sysfs rw\n",
+    );
+    let error = host.memory_limits().expect_err("not mounted").to_string();
+    let expected = "mountinfo has no cgroup2 file system that shows this cgroup";
+    assert!(error.ends_with(expected), "{error}");
 }
 
 #[test]

@@ -539,7 +539,7 @@ impl Spec {
                 false => 0,
             };
             let faulted_in = (held * self.server.touched_percent).div_ceil(100);
-            others = (others + spec.others).min(pool.committed() - held);
+            others = (others + spec.others).min(pool.committed().unwrap_or(held) - held);
             let faulted_in = faulted_in + others.min(pool.total - pool.free - faulted_in);
             let wanted = next.pages(size);
             let limit = |amount: super::machines::Amount, used: u64| {
@@ -611,7 +611,7 @@ impl Spec {
         }
         let needed = |size: u64| {
             let pool = pools.iter().find(|pool| pool.page_bytes == size);
-            let others = pool.map_or(0, |pool| pool.committed());
+            let others = pool.map_or(0, |pool| pool.committed().unwrap_or(0));
             let own = if self.asked(next.huge_page_size_bytes) == Some(size) {
                 next.pages(size)
             } else {
@@ -736,7 +736,7 @@ fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
 }
 
 /// Facts that can be absent.
-pub const FACTS: usize = 20;
+pub const FACTS: usize = 21;
 
 /// Makes one fact absent.
 pub fn remove(fact: usize, facts: &mut Facts) {
@@ -782,6 +782,9 @@ pub fn remove(fact: usize, facts: &mut Facts) {
             state.next.server = None;
         }
         18 => state.vm.overcommit_memory = None,
+        19 => state.pools.iter_mut().flatten().for_each(|pool| {
+            (pool.reserved, pool.below_zero) = (pool.free, vec!["resv_hugepages"]);
+        }),
         _ => facts.is_whole = false,
     }
 }

@@ -771,11 +771,11 @@ pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult
             let is_wrong = match step {
                 Step::SetPool { size, pages, .. } => {
                     let total = machine.pool(*size).map_or(0, |pool| pool.total);
-                    matches!(fact, 0 | 1 | 3) || fact == 18 && *pages > Pages(total)
+                    matches!(fact, 0 | 1 | 3 | 19) || fact == 18 && *pages > Pages(total)
                 }
-                Step::SetPoolAtBoot { .. } => matches!(fact, 0 | 1 | 3 | 8),
+                Step::SetPoolAtBoot { .. } => matches!(fact, 0 | 1 | 3 | 8 | 19),
                 Step::RaiseLimit(_) => fact == 4,
-                Step::Restart | Step::Stop => matches!(fact, 0 | 1 | 3 | 4 | 5),
+                Step::Restart | Step::Stop => matches!(fact, 0 | 1 | 3 | 4 | 5 | 19),
                 Step::SetThp { .. } => fact == 14,
                 _ => false,
             };
@@ -790,7 +790,7 @@ pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult
 pub fn absent_facts_improve_no_verdict(spec: &Spec, machine: &Machine) -> TestCaseResult {
     let before = verdict(machine);
     prop_assume!(before.status.needs_attention() && machine.muted.is_empty());
-    for fact in [0, 1, 2, 3, 4, 5] {
+    for fact in [0, 1, 2, 3, 4, 5, 19] {
         let machine = without(spec, fact).expect("the machine was possible");
         let after = verdict(&machine);
         prop_assert!(

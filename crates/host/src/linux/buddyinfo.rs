@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::linux::{
     error::ReadError,
+    mounts::of_machine,
     root::Root,
     text::{lines, parse_counter, parse_number, words},
 };
@@ -39,7 +40,8 @@ fn held(blocks: &[u64], page_bytes: u64, base_page_bytes: u64) -> Option<u64> {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<FreeBlocks, ReadError> {
-    Ok(parse(&root.read_filled("proc/buddyinfo")?))
+    let read = root.read_filled("proc/buddyinfo");
+    Ok(parse(&of_machine(root, read)?))
 }
 
 /// Lines such as `Node 0, zone   Normal   5   2   0`. Zones that cannot be parsed are skipped,

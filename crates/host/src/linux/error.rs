@@ -32,8 +32,12 @@ pub enum Absence {
     /// The kernel has no such file (`ENOENT`) or does not fill it (`EOPNOTSUPP`, as with `psi=0`),
     /// or the process has ended (`ESRCH`).
     Missing,
+    /// The file exists, but has no such entry.
+    NoEntry(&'static str),
     /// Access is denied (`EACCES`, `EPERM`).
     Denied,
+    /// `/proc` is mounted with `subset=pid`, which hides every file that is not about a process.
+    SubsetPid,
     /// `/sys` is not mounted, so it is unknown whether the kernel has the file.
     NotMounted,
     /// It exists, but is not the file that the machine boots with.
@@ -59,6 +63,12 @@ impl fmt::Display for Absent {
         let path = escape::name(&self.path);
         match self.why {
             Absence::Missing => write!(f, "{path} is missing"),
+            Absence::NoEntry(entry) => write!(f, "{path} has no {entry}"),
+            Absence::SubsetPid => write!(
+                f,
+                "{path} is hidden: /proc is mounted with subset=pid (in a systemd unit, set \
+                 ProcSubset=all)"
+            ),
             Absence::Denied => write!(f, "{path} cannot be read (permission denied)"),
             Absence::NotMounted => write!(f, "{path} cannot be read: /sys is not mounted"),
             Absence::OfAnotherRoot => write!(f, "{path} is not the host's (as in a container)"),
@@ -169,10 +179,12 @@ impl ReadError {
 
     /// The error for a file that does not exist.
     pub fn missing(path: impl Into<PathBuf>) -> Self {
-        Self::Absent(Absent {
-            path: path.into(),
-            why: Absence::Missing,
-        })
+        Self::absent(path, Absence::Missing)
+    }
+
+    pub(crate) fn absent(path: impl Into<PathBuf>, why: Absence) -> Self {
+        let path = path.into();
+        Self::Absent(Absent { path, why })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::linux::{
     error::{Fact, ReadError, fact},
+    mounts::of_machine,
     pages::pages_required,
     root::Root,
     text::{is_below_zero, lines, parse_counter, parse_kilobytes, split_once},
@@ -22,7 +23,7 @@ pub struct Meminfo {
 ///
 /// Errors: only out of memory.
 pub fn read(root: &Root) -> Result<(Fact<Meminfo>, Fact<Usage>), ReadError> {
-    let bytes = match fact(root.read_record(PATH))? {
+    let bytes = match fact(of_machine(root, root.read_record(PATH)))? {
         Ok(bytes) => bytes,
         Err(absent) => return Ok((Err(absent.clone()), Err(absent))),
     };
@@ -71,7 +72,7 @@ pub struct Line {
 
 /// Reads every line of the file, in the kernel's order.
 pub fn read_lines(root: &Root) -> Result<Vec<Line>, ReadError> {
-    Ok(parse_lines(&root.read_record(PATH)?))
+    Ok(parse_lines(&of_machine(root, root.read_record(PATH))?))
 }
 
 /// A line that cannot be parsed has no value.

@@ -6,14 +6,14 @@ use std::{
     io::{self, BufRead, BufReader},
     ops::ControlFlow,
     os::unix::ffi::OsStrExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     linux::{
-        error::{ParseError, ReadError},
+        error::{Absence, Absent, ParseError, ReadError},
         root::Root,
         text::{LineReader, parse_number, split_once, words},
     },
@@ -146,9 +146,35 @@ pub(crate) fn all(root: &Root, path: &str, mut look: impl FnMut(Mount)) -> Resul
     .map_err(|error| error.in_file(root.path(path)))
 }
 
-/// The error for a mount that does not exist.
-pub(crate) fn missing(root: &Root) -> ReadError {
-    ReadError::missing(root.path(PATH))
+/// The error for a file system that is not mounted.
+pub(crate) fn missing(root: &Root, filesystem: &'static str) -> ReadError {
+    ReadError::absent(root.path(PATH), Absence::NoEntry(filesystem))
+}
+
+/// The mount of `/proc`. `None`: it cannot be read.
+pub fn of_proc(root: &Root) -> Option<Mount> {
+    let mut found = None;
+    let looked = each(root, "proc", |mount| {
+        // The last of several mounts on one directory counts.
+        if mount.point == Path::new("/proc") {
+            found = Some(mount);
+        }
+        ControlFlow::Continue(())
+    });
+    found.filter(|_| looked.is_ok())
+}
+
+/// The contents of a file of `/proc` that is about the whole machine. If a mount option hides it,
+/// that is the reason why it is absent.
+pub(crate) fn of_machine<T>(root: &Root, read: Result<T, ReadError>) -> Result<T, ReadError> {
+    let is_hidden = || of_proc(root).is_some_and(|proc| proc.option("subset") == Some(b"pid"));
+    read.map_err(|error| match error {
+        ReadError::Absent(Absent {
+            path,
+            why: Absence::Missing,
+        }) if is_hidden() => ReadError::absent(path, Absence::SubsetPid),
+        other => other,
+    })
 }
 
 /// Parses lines such as `36 35 0:31 /below /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2
@@ -296,9 +322,8 @@ impl Hugetlbfs {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::linux::{meminfo, sysvipc};
 
     #[test]
     fn mount_points_are_unescaped() {
@@ -336,6 +361,33 @@ mod tests {
             min_size_bytes: Some(1 << 30),
         };
         assert_eq!(all, [first, second]);
+    }
+
+    #[test]
+    fn reason_of_an_absent_file_is_the_mount_option_that_hides_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = Root::at(directory.path());
+        let own = root.path("proc/self");
+        std::fs::create_dir_all(&own).expect("created");
+        for (options, reason) in [
+            ("rw", "is missing"),
+            (
+                "rw,hidepid=invisible,subset=pid",
+                "is hidden: /proc is mounted with subset=pid (in a systemd unit, set \
+                 ProcSubset=all)",
+            ),
+        ] {
+            let text = format!("36 35 0:31 / /proc rw - proc proc {options}\n");
+            std::fs::write(own.join("mountinfo"), text).expect("written");
+            for (file, read) in [
+                ("meminfo", meminfo::read_lines(&root).map(drop)),
+                ("sysvipc/shm", sysvipc::read(&root).map(drop)),
+            ] {
+                let path = root.path("proc").join(file);
+                let error = read.expect_err("absent").to_string();
+                assert_eq!(error, format!("{} {reason}", path.display()));
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::linux::{
     error::ReadError,
+    mounts::of_machine,
     root::Root,
     text::{lines, parse_counter, words},
 };
@@ -24,7 +25,8 @@ pub struct Segment {
 
 /// Reads all segments. Errors: absent if the kernel has no System V shared memory.
 pub fn read(root: &Root) -> Result<Vec<Segment>, ReadError> {
-    Ok(parse(&root.read_filled("proc/sysvipc/shm")?))
+    let read = root.read_filled("proc/sysvipc/shm");
+    Ok(parse(&of_machine(root, read)?))
 }
 
 /// One line for each segment, after a line of titles. Lines that cannot be parsed are skipped.

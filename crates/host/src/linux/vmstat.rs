@@ -2,6 +2,7 @@
 
 use crate::linux::{
     error::ReadError,
+    mounts::of_machine,
     root::Root,
     text::{lines, parse_counter, split_once},
 };
@@ -86,7 +87,8 @@ pub fn topic(name: &str) -> &'static str {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Vmstat, ReadError> {
-    Ok(parse(&root.read_filled("proc/vmstat")?))
+    let read = root.read_filled("proc/vmstat");
+    Ok(parse(&of_machine(root, read)?))
 }
 
 /// Parses lines such as `pgmajfault 123`.

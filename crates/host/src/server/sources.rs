@@ -70,7 +70,11 @@ impl Availability {
     fn of_error(error: &ReadError) -> Self {
         match error {
             ReadError::Absent(absent) => match absent.why {
-                Absence::Missing | Absence::NotMounted | Absence::OfAnotherRoot => Self::Missing,
+                Absence::Missing
+                | Absence::NoEntry(_)
+                | Absence::SubsetPid
+                | Absence::NotMounted
+                | Absence::OfAnotherRoot => Self::Missing,
                 Absence::Denied => Self::Denied,
                 Absence::Failed(_)
                 | Absence::TooLarge

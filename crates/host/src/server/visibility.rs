@@ -1,7 +1,5 @@
 //! Which processes of the host are visible. A hidden process might be a server.
 
-use std::{ops::ControlFlow, path::Path};
-
 use crate::linux::{
     error::{ReadError, fact},
     mounts,
@@ -51,14 +49,7 @@ fn hides_processes(root: &Root) -> Result<bool, ReadError> {
     }
     // Process 1 belongs to our own user, as in a container, so it does not show whether other users
     // are hidden.
-    let mut hides = false;
-    let looked = mounts::each(root, "proc", |mount| {
-        // The last of several mounts on one directory counts.
-        if mount.point == Path::new("/proc") {
-            let value = mount.option("hidepid").unwrap_or(b"0");
-            hides = value != b"0" && value != b"off";
-        }
-        ControlFlow::Continue(())
-    });
-    Ok(fact(looked)?.is_ok() && hides)
+    let proc = mounts::of_proc(root);
+    let value = proc.as_ref().and_then(|proc| proc.option("hidepid"));
+    Ok(value.is_some_and(|value| value != b"0" && value != b"off"))
 }

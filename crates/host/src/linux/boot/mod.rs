@@ -21,6 +21,7 @@ pub use host::is_etc_kept;
 
 use crate::linux::{
     error::{Absent, ReadError, fact},
+    mounts::of_machine,
     root::Root,
 };
 
@@ -73,7 +74,7 @@ impl NextBoot {
             Err(absent) => return Ok(Err(absent)),
         };
         // Containers and sandboxes hide the command line with an empty file.
-        let command_line = fact(root.read_record(entry::COMMAND_LINE))?;
+        let command_line = fact(of_machine(root, root.read_record(entry::COMMAND_LINE)))?;
         let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
         let files = files::read(root, has_systemd)?;
         if let (Err(absent), true) = (&command_line, files.sysctl.is_empty()) {

@@ -33,6 +33,14 @@ impl Version {
             Self::V2 => "cgroup2",
         }
     }
+
+    /// The entry of `mountinfo` that shows the cgroups of a process.
+    fn shown_as(self) -> &'static str {
+        match self {
+            Self::V1 => "cgroup file system that shows this cgroup",
+            Self::V2 => "cgroup2 file system that shows this cgroup",
+        }
+    }
 }
 
 /// Returns the version that has a controller, and the visible part of the hierarchy. `None`:

@@ -45,7 +45,7 @@ pub(super) fn read(
     mounts::each(root, version.filesystem(), |mount| {
         consider(mount, version, controller, group, &mut best)
     })?;
-    best.ok_or_else(|| mounts::missing(root))
+    best.ok_or_else(|| mounts::missing(root, version.shown_as()))
 }
 
 /// Like `read`, from the text of `mountinfo`.

@@ -17,7 +17,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use crate::linux::{
-    error::{ParseError, ReadError},
+    error::{Absence, ParseError, ReadError},
     growth::try_collect,
     hugepages,
     lookup::{Guard, Lookup, open_cached},
@@ -336,6 +336,11 @@ impl Process {
     /// The error for a missing file.
     pub(crate) fn missing(&self, name: &str) -> ReadError {
         ReadError::missing(self.path.join(name))
+    }
+
+    /// The error for a file without such an entry.
+    pub(crate) fn no_entry(&self, name: &str, entry: &'static str) -> ReadError {
+        ReadError::absent(self.path.join(name), Absence::NoEntry(entry))
     }
 
     /// The error for a file that cannot be opened or read.

@@ -85,7 +85,8 @@ pub fn by_query(process: &Process, address: u64) -> Result<Option<Segment>, Read
     };
     match whole() {
         Ok(Some(segment)) => Ok(Some(segment)),
-        Ok(None) | Err(Errno::SRCH) => Err(process.missing(MAPS)),
+        Ok(None) => Err(not_mapped(process)),
+        Err(Errno::SRCH) => Err(process.missing(MAPS)),
         Err(_) => Ok(None),
     }
 }
@@ -154,7 +155,7 @@ pub fn mappings(
 ) -> Result<Vec<Extent>, ReadError> {
     let mut mappings = maps::parse_extents(process.read(MAPS, buffer)?)?;
     let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
-        return Err(process.missing(MAPS));
+        return Err(not_mapped(process));
     };
     mappings.retain(|m| m.is_same_object(&first));
     Ok(mappings)
@@ -167,7 +168,8 @@ pub fn mappings(
 pub fn object(process: &Process, address: u64) -> Result<Extent, ReadError> {
     match procmap_query::covering(&process.file(MAPS)?, address) {
         Ok((extent, _)) => Ok(extent),
-        Err(Errno::NOENT | Errno::SRCH) => Err(process.missing(MAPS)),
+        Err(Errno::NOENT) => Err(not_mapped(process)),
+        Err(Errno::SRCH) => Err(process.missing(MAPS)),
         Err(_) => object_by_text(process, address),
     }
 }
@@ -177,7 +179,11 @@ pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadErr
     mappings(process, address, &mut Vec::new())?
         .into_iter()
         .find(|mapping| mapping.holds(address))
-        .ok_or_else(|| process.missing(MAPS))
+        .ok_or_else(|| not_mapped(process))
+}
+
+fn not_mapped(process: &Process) -> ReadError {
+    process.no_entry(MAPS, "mapping at the address of the segment")
 }
 
 /// Parses `KernelPageSize` of the mapping that contains `address`, in bytes. Reads no further than
