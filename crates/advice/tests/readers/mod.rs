@@ -17,7 +17,7 @@ use host::{
         boot::{Kernel, NextBoot},
         buddyinfo,
         cgroup::{self, Limit, Version, membership, mount, parse_limit},
-        hugepages, list, meminfo, mounts,
+        hugepages, list, meminfo, mountinfo, mounts,
         numa::{node, nodes},
         passwd,
         process::{
@@ -192,7 +192,7 @@ fn meminfo(bytes: &[u8]) {
 
 /// `/proc/self/mountinfo`.
 fn mountinfo(bytes: &[u8]) {
-    let _ = mounts::parse(bytes, "hugetlbfs", |mount| {
+    let _ = mountinfo::parse(bytes, "hugetlbfs", |mount| {
         let _ = mounts::Hugetlbfs::of(mount);
         ControlFlow::Continue(())
     });

@@ -21,17 +21,17 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, FsWord, Mode, OFlags, ResolveFlags, StatxFlags},
+    fs::{AtFlags, FileType, FsWord, Mode, OFlags, ResolveFlags, StatxFlags},
     io::Errno,
 };
 
 use crate::linux::{
-    mounts,
-    root::{LARGEST_SMALL, Root, WRITTEN, if_regular, read_written},
+    file::{LARGEST_SMALL, WRITTEN, if_regular, read_written},
+    mountinfo,
 };
 
 /// The present process.
-const SELF: &str = "/proc/self";
+pub(crate) const SELF: &str = "/proc/self";
 
 /// include/uapi/linux/magic.h
 const AUTOFS_SUPER_MAGIC: FsWord = 0x0187;
@@ -67,14 +67,14 @@ pub enum Links {
 #[derive(Debug)]
 pub struct Lookup {
     pub(crate) root: OwnedFd,
-    /// With [`Root::guarded`].
+    /// With [`Root::guarded`](crate::linux::root::Root::guarded).
     pub(crate) guard: Option<Arc<Guard>>,
     /// The `/proc/PID` of the process.
     pub(crate) process: PathBuf,
 }
 
 impl Lookup {
-    /// Opens an absolute path with `O_PATH`. Errors: with [`Root::guarded`], as for
+    /// Opens an absolute path with `O_PATH`. Errors: with [`Root::guarded`](crate::linux::root::Root::guarded), as for
     /// [`Guard::look_up`].
     pub fn open(&self, path: &Path, links: Links) -> Result<OwnedFd, Errno> {
         if let Some(guard) = &self.guard {
@@ -211,7 +211,7 @@ pub(crate) fn open_cached(
 fn mounts_in(path: &Path, is_of_user: bool) -> io::Result<HashMap<u64, bool>> {
     let mut all = HashMap::new();
     let file = BufReader::with_capacity(4096, File::open(path)?);
-    mounts::each_type(file, |id, filesystem, options| {
+    mountinfo::each_type(file, |id, filesystem, options| {
         let is_fuse = filesystem.starts_with(b"fuse") && filesystem != b"fusectl";
         let mut options = options.split(|&byte| byte == b',');
         let is_of_root = options.any(|option| option == b"user_id=0");
@@ -250,76 +250,6 @@ impl Found {
     /// Reads the file (see [`read_written`]). Errors: it has more than [`LARGEST_SMALL`] bytes.
     pub fn read(self) -> io::Result<Vec<u8>> {
         read_written(self.file, LARGEST_SMALL)
-    }
-}
-
-/// Lookups of absolute paths below this root. With [`Root::guarded`], they fail as
-/// [`Guard::look_up`] does.
-impl Root {
-    /// The root itself.
-    pub fn lookup(&self) -> io::Result<Lookup> {
-        Ok(Lookup {
-            root: rustix::fs::open(self.path(""), WRITTEN | OFlags::DIRECTORY, Mode::empty())?,
-            guard: self.guard().cloned(),
-            process: SELF.into(),
-        })
-    }
-
-    /// Looks up a file or directory.
-    pub fn look_up(&self, path: &Path) -> io::Result<Found> {
-        self.look_up_with(path, Links::Followed)
-    }
-
-    /// Looks up a file or directory that the process with this PID names, as far as the kernel has it
-    /// in memory (see [`Guard::look_up`]).
-    pub fn look_up_of(&self, pid: u32, path: &Path) -> io::Result<Found> {
-        match self.guard() {
-            Some(guard) => {
-                let process = self.path(format!("proc/{pid}"));
-                guard.look_up(self.lookup()?.root, path, Links::Followed, &process)
-            }
-            None => self.look_up(path),
-        }
-    }
-
-    fn look_up_with(&self, path: &Path, links: Links) -> io::Result<Found> {
-        let Some(guard) = self.guard() else {
-            let path = match links {
-                Links::Followed => std::fs::canonicalize(self.path(path))?,
-                Links::OnlyToDirectories | Links::Refused => self.path(path),
-            };
-            let file = rustix::fs::open(&path, WRITTEN | OFlags::NOFOLLOW, Mode::empty())?;
-            return Ok(Found { file, path });
-        };
-        let Lookup { root, process, .. } = self.lookup()?;
-        guard.look_up(root, path, links, &process)
-    }
-
-    /// Like [`Found::read`], not through a symbolic link in the directory of the file.
-    pub fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let directory = path.parent().unwrap_or(path);
-        let directory = match self.guard() {
-            Some(_) => self.look_up(directory)?.path,
-            None => directory.to_owned(),
-        };
-        let name = path.file_name().unwrap_or_default();
-        self.look_up_with(&directory.join(name), Links::Refused)?
-            .read()
-    }
-
-    /// The paths of the files in a directory, unsorted.
-    pub fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let found = self.look_up(directory)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&found.file, ".", flags, Mode::empty())?;
-        let mut paths = Vec::new();
-        for entry in Dir::new(opened)? {
-            match entry?.file_name().to_bytes() {
-                b"." | b".." => {}
-                name => paths.push(found.path.join(OsStr::from_bytes(name))),
-            }
-        }
-        Ok(paths)
     }
 }
 

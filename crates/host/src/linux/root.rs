@@ -1,39 +1,25 @@
 //! The root directory of all files that this crate reads.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File},
-    io::{self, Read},
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::fs::MetadataExt,
-    },
+    io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use rustix::{
-    buffer::spare_capacity,
-    fs::{Mode, OFlags, PROC_SUPER_MAGIC},
-    io::{Errno, retry_on_intr},
+    fs::{Dir, Mode, OFlags},
+    io::Errno,
 };
 
 use crate::linux::{
     error::{Absence, Absent, ReadError},
+    file::{FIRST_READ, LARGEST, WRITTEN, read_all, read_record, read_written},
     growth::{TryPush, try_collect},
-    lookup::Guard,
-    steady::Steady,
+    lookup::{Found, Guard, Links, Lookup, SELF},
 };
-
-/// Size of the first read. Most kernel files are shorter.
-pub(crate) const FIRST_READ: usize = 4096;
-
-/// Maximum size of a kernel file. The largest is `maps` of a process with hundreds of thousands of
-/// mappings.
-pub(crate) const LARGEST: u64 = 128 << 20;
-
-/// Maximum size of a small file of a user, such as `postmaster.pid` or `postgresql.conf`.
-pub(crate) const LARGEST_SMALL: u64 = 256 << 10;
 
 /// The root: `/` on a real system, a captured directory in a test.
 #[derive(Debug, Clone)]
@@ -41,6 +27,17 @@ pub struct Root {
     path: PathBuf,
     steady: Option<Arc<Steady>>,
     guard: Option<Arc<Guard>>,
+}
+
+/// Facts that a session reads once, and again only after a mount has changed (see
+/// [`Watch`](crate::linux::mounts::Watch)). A change of file system options in another mount
+/// namespace goes undetected.
+#[derive(Debug)]
+pub struct Steady {
+    /// The lines of `/proc/self/mountinfo` for the file system types that this crate uses.
+    pub(crate) mounts: Vec<u8>,
+    /// The sizes of huge pages, which the kernel determines at boot. `None`: unknown.
+    pub(crate) page_sizes: Option<Vec<u64>>,
 }
 
 impl Root {
@@ -203,110 +200,73 @@ impl Root {
     }
 }
 
-/// Flags for opening a file of a user. Opening a device can have an effect, such as starting a
-/// watchdog, and opening a pipe can block: this only looks it up.
-pub const WRITTEN: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-
-/// True if the kernel makes the files of the file system (include/uapi/linux/magic.h). They look
-/// regular, but reading one can block or have an effect: `/proc/kmsg` does both.
-fn is_of_kernel(file: &File) -> io::Result<bool> {
-    Ok(matches!(
-        rustix::fs::fstatfs(file)?.f_type,
-        PROC_SUPER_MAGIC
-            | 0x6265_6572 // sysfs
-            | 0x6462_6720 // debugfs
-            | 0x7472_6163 // tracefs
-            | 0x7363_6673 // securityfs
-            | 0x5a3c_69f0 // apparmorfs
-            | 0xf97c_ff8c // selinuxfs
-            | 0x4341_5d53 // smackfs
-            | 0x0027_e0eb // cgroup, version 1
-            | 0x6367_7270 // cgroup, version 2
-            | 0x0765_5821 // resctrl
-            | 0x6265_6570 // configfs
-            | 0x6165_676c // pstore
-            | 0xde5e_81e4 // efivarfs
-            | 0xcafe_4a11 // bpf
-            | 0x6e73_6673 // nsfs
-    ))
-}
-
-/// Opens the file that was looked up with [`WRITTEN`], if it is a regular file of a user, which
-/// does not block. `None`: another file, such as a symbolic link with `O_NOFOLLOW`, or one of the
-/// kernel.
-pub fn if_regular(found: OwnedFd) -> io::Result<Option<File>> {
-    let found = File::from(found);
-    if !found.metadata()?.is_file() || is_of_kernel(&found)? {
-        return Ok(None);
+/// Lookups of absolute paths below this root. With [`Root::guarded`], they fail as
+/// [`Guard::look_up`] does.
+impl Root {
+    /// The root itself.
+    pub fn lookup(&self) -> io::Result<Lookup> {
+        Ok(Lookup {
+            root: rustix::fs::open(self.path(""), WRITTEN | OFlags::DIRECTORY, Mode::empty())?,
+            guard: self.guard().cloned(),
+            process: SELF.into(),
+        })
     }
-    // Does not wait for the owner of a lease.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let link = format!("/proc/self/fd/{}", found.as_raw_fd());
-    let opened = rustix::fs::open(link, flags, Mode::empty())?;
-    Ok(Some(File::from(opened)))
-}
 
-/// Reads a file of a user that was looked up with [`WRITTEN`]. A file that is not regular counts as
-/// missing, because reading a pipe might never end.
-///
-/// Errors: `EFBIG` if it has more than `limit` bytes.
-pub(crate) fn read_written(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
-    let file = if_regular(found)?.ok_or(io::ErrorKind::NotFound)?;
-    let mut bytes = Vec::with_capacity(FIRST_READ);
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > limit {
-        true => Err(Errno::FBIG.into()),
-        false => Ok(bytes),
+    /// Looks up a file or directory.
+    pub fn look_up(&self, path: &Path) -> io::Result<Found> {
+        self.look_up_with(path, Links::Followed)
     }
-}
 
-/// Appends the contents of a file. Errors: it has more than `limit` bytes, out of memory, or it
-/// cannot be read.
-pub(crate) fn read_all(
-    file: &File,
-    limit: u64,
-    path: impl Fn() -> PathBuf,
-    bytes: &mut Vec<u8>,
-) -> Result<(), ReadError> {
-    // Without `take`, `File` would query the size, which kernel files do not have.
-    let read = file.take(limit + 1).read_to_end(bytes);
-    match read.map(u64::try_from) {
-        Ok(Ok(count)) if count <= limit => Ok(()),
-        Ok(_) => Err(ReadError::TooLarge {
-            path: path(),
-            limit,
-        }),
-        Err(error) => Err(ReadError::from_io(path(), error)),
-    }
-}
-
-/// Appends the contents of a file that the kernel generates as one record (fs/seq_file.c
-/// `single_open`, and fs/kernfs/file.c `kernfs_seq_show` for `/sys` and cgroups), such as
-/// `/proc/meminfo` and `/proc/PID/status`. Not for `maps`, which has many records.
-///
-/// If the record is longer than the buffer, the kernel fills the buffer. A read that leaves room
-/// and ends with a line feed is therefore complete, which saves a second read.
-///
-/// Errors: it has more than [`LARGEST`] bytes, out of memory, or it cannot be read.
-pub(crate) fn read_record(
-    file: &File,
-    path: impl Fn() -> PathBuf,
-    bytes: &mut Vec<u8>,
-) -> Result<(), ReadError> {
-    loop {
-        bytes.try_reserve(FIRST_READ)?;
-        let room = bytes.capacity() - bytes.len();
-        let read = retry_on_intr(|| rustix::io::read(file, spare_capacity(bytes)))
-            .map_err(|errno| ReadError::from_io(path(), errno.into()))?;
-        if read == 0 || (read < room && bytes.ends_with(b"\n")) {
-            return Ok(());
+    /// Looks up a file or directory that the process with this PID names, as far as the kernel has it
+    /// in memory (see [`Guard::look_up`]).
+    pub fn look_up_of(&self, pid: u32, path: &Path) -> io::Result<Found> {
+        match self.guard() {
+            Some(guard) => {
+                let process = self.path(format!("proc/{pid}"));
+                guard.look_up(self.lookup()?.root, path, Links::Followed, &process)
+            }
+            None => self.look_up(path),
         }
-        if bytes.len() as u64 > LARGEST {
-            return Err(ReadError::TooLarge {
-                path: path(),
-                limit: LARGEST,
-            });
+    }
+
+    fn look_up_with(&self, path: &Path, links: Links) -> io::Result<Found> {
+        let Some(guard) = self.guard() else {
+            let path = match links {
+                Links::Followed => std::fs::canonicalize(self.path(path))?,
+                Links::OnlyToDirectories | Links::Refused => self.path(path),
+            };
+            let file = rustix::fs::open(&path, WRITTEN | OFlags::NOFOLLOW, Mode::empty())?;
+            return Ok(Found { file, path });
+        };
+        let Lookup { root, process, .. } = self.lookup()?;
+        guard.look_up(root, path, links, &process)
+    }
+
+    /// Like [`Found::read`], not through a symbolic link in the directory of the file.
+    pub fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let directory = path.parent().unwrap_or(path);
+        let directory = match self.guard() {
+            Some(_) => self.look_up(directory)?.path,
+            None => directory.to_owned(),
+        };
+        let name = path.file_name().unwrap_or_default();
+        self.look_up_with(&directory.join(name), Links::Refused)?
+            .read()
+    }
+
+    /// The paths of the files in a directory, unsorted.
+    pub fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let found = self.look_up(directory)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&found.file, ".", flags, Mode::empty())?;
+        let mut paths = Vec::new();
+        for entry in Dir::new(opened)? {
+            match entry?.file_name().to_bytes() {
+                b"." | b".." => {}
+                name => paths.push(found.path.join(OsStr::from_bytes(name))),
+            }
         }
+        Ok(paths)
     }
 }
 

@@ -12,7 +12,6 @@ pub mod scratch;
 
 use std::{
     ffi::{CStr, OsStr, OsString},
-    io,
     os::unix::{ffi::OsStrExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
@@ -26,6 +25,7 @@ use crate::{
 };
 use failed_start::FailedStart;
 use largest_buffers::{Fit, TooFewPages};
+pub use scratch::FileError;
 use scratch::Scratch;
 
 /// Runs programs of PostgreSQL within a time limit.
@@ -56,25 +56,6 @@ pub enum Failure {
     Refused(FailedStart),
     /// A file could not be used.
     File(FileError),
-}
-
-/// An action on a file failed.
-#[derive(Debug)]
-pub struct FileError {
-    /// The verb after "could not".
-    pub action: &'static str,
-    pub path: PathBuf,
-    pub source: io::Error,
-}
-
-impl FileError {
-    fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self {
-            action,
-            path: path.to_owned(),
-            source,
-        }
-    }
 }
 
 impl From<FileError> for Failure {

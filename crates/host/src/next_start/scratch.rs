@@ -20,7 +20,6 @@ use rustix::{
 };
 use tempfile::TempDir;
 
-use super::FileError;
 use crate::linux::root::Root;
 
 const PREFIX: &str = "pg_hugeinfo-plan.";
@@ -31,6 +30,25 @@ const LONGEST_PARENT: usize = 900;
 
 /// Maximum number of attempts at operations that another process can disturb.
 const ATTEMPTS: usize = 100;
+
+/// An action on a file failed.
+#[derive(Debug)]
+pub struct FileError {
+    /// The verb after "could not".
+    pub action: &'static str,
+    pub path: PathBuf,
+    pub source: io::Error,
+}
+
+impl FileError {
+    fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
 
 /// A directory that is removed with its contents when dropped.
 pub struct Scratch {

@@ -17,9 +17,10 @@ use std::{
 
 use crate::{
     linux::{
+        file::read_written,
         lookup::{Links, Lookup},
         process::Process,
-        root::{Root, read_written},
+        root::Root,
     },
     units::parse_size,
 };

@@ -2,20 +2,8 @@
 //! `hugepagesz_setup`, `default_hugepagesz_setup`; lib/cmdline.c `next_arg`). Lines that kernel
 //! versions read differently are not interpreted: their result is unknown.
 
-use super::{
-    NextBoot,
-    entry::{COMMAND_LINE, NOT_A_NUMBER, Place, Request, SETS_POOL, Unknown, Words},
-};
+use super::entry::{COMMAND_LINE, Kernel, NOT_A_NUMBER, Place, Request, SETS_POOL, Unknown, Words};
 use crate::units::parse_size;
-
-/// Page sizes of the running kernel, which is assumed to boot next.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kernel {
-    /// Sizes of its huge pages in bytes. `None`: unknown.
-    pub sizes: Option<Vec<u64>>,
-    /// Default size in bytes, after `default_hugepagesz=`. `None`: unknown.
-    pub default_bytes: Option<u64>,
-}
 
 struct Parameter<'l> {
     word: &'l str,
@@ -46,10 +34,11 @@ fn parameters(line: &str) -> impl Iterator<Item = Parameter<'_>> {
         })
 }
 
-/// Evaluates a line.
-pub(super) fn evaluate(next: &mut NextBoot, line: &str, kernel: &Kernel) {
+/// Evaluates a line. Returns the pages that it sets, and what might set pages.
+pub(super) fn evaluate(line: &str, kernel: &Kernel) -> (Vec<Request>, Vec<Unknown>) {
+    let (mut requests, mut all_unknown) = (Vec::new(), Vec::new());
     let mut add_unknown = |page_bytes, why| {
-        next.unknown.push(Unknown {
+        all_unknown.push(Unknown {
             file: COMMAND_LINE.to_owned(),
             line: None,
             page_bytes,
@@ -69,12 +58,12 @@ pub(super) fn evaluate(next: &mut NextBoot, line: &str, kernel: &Kernel) {
     }
     let Some(pools) = pools(line, kernel) else {
         add_unknown(None, "has unusual parameters for huge pages");
-        return;
+        return (requests, all_unknown);
     };
     for (page_bytes, count, place) in pools {
         let page_bytes = Some(page_bytes);
         match plain_number(&count) {
-            Some(pages) => next.requests.push(Request {
+            Some(pages) => requests.push(Request {
                 page_bytes,
                 pages,
                 place,
@@ -85,6 +74,7 @@ pub(super) fn evaluate(next: &mut NextBoot, line: &str, kernel: &Kernel) {
             None => add_unknown(page_bytes, NOT_A_NUMBER),
         }
     }
+    (requests, all_unknown)
 }
 
 /// Returns the page size, the value and the words of each `hugepages=`.
@@ -129,48 +119,25 @@ fn pools(line: &str, kernel: &Kernel) -> Option<Vec<(u64, String, Place)>> {
     Some(pools)
 }
 
-impl NextBoot {
-    /// Returns the words on the kernel command line that set this number of pages, and the boot
-    /// configuration with these words. `None`: the number is set already, or the effect of the
-    /// words is unknown.
-    pub(super) fn change_words(&self, page_bytes: u64, pages: u64) -> Option<(Words, Self)> {
-        let is_it = |request: &Request| {
-            request.place.is_command_line() && request.page_bytes == Some(page_bytes)
-        };
-        if let Some(at) = self.requests.iter().position(is_it) {
-            let mut after = self.clone();
-            let request = &mut after.requests[at];
-            let old = request.place.text.clone();
-            let size = old.rsplit_once(' ').map(|(size, _)| format!("{size} "));
-            request.place.text = format!("{}hugepages={pages}", size.unwrap_or_default());
-            let words = Words {
-                new: request.place.text.clone(),
-                instead_of: Some(old),
-            };
-            let before = std::mem::replace(&mut request.pages, pages);
-            return (before != pages).then_some((words, after));
-        }
-        let line = self.inputs.command_line.as_deref()?;
-        let new = format!("hugepagesz={} hugepages={pages}", as_word(page_bytes));
-        // Words after `--` are arguments of the first process.
-        let (changed, words) = match line.split_once(" -- ") {
-            Some((before, arguments)) => (
-                format!("{before} {new} -- {arguments}"),
-                Words {
-                    new: format!("{new} --"),
-                    instead_of: Some("--".to_owned()),
-                },
-            ),
-            None => (
-                format!("{line} {new}"),
-                Words {
-                    new,
-                    instead_of: None,
-                },
-            ),
-        };
-        let after = self.with(|inputs| inputs.command_line = Some(changed));
-        (after.pages(page_bytes)?.pages == pages).then_some((words, after))
+/// A line that also sets this number of pages, and the words to add.
+pub(super) fn with_words(line: &str, page_bytes: u64, pages: u64) -> (String, Words) {
+    let new = format!("hugepagesz={} hugepages={pages}", as_word(page_bytes));
+    // Words after `--` are arguments of the first process.
+    match line.split_once(" -- ") {
+        Some((before, arguments)) => (
+            format!("{before} {new} -- {arguments}"),
+            Words {
+                new: format!("{new} --"),
+                instead_of: Some("--".to_owned()),
+            },
+        ),
+        None => (
+            format!("{line} {new}"),
+            Words {
+                new,
+                instead_of: None,
+            },
+        ),
     }
 }
 

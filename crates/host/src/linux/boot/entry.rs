@@ -4,6 +4,15 @@ use std::fmt;
 
 use crate::escape;
 
+/// Page sizes of the running kernel, which is assumed to boot next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// Sizes of its huge pages in bytes. `None`: unknown.
+    pub sizes: Option<Vec<u64>>,
+    /// Default size in bytes, after `default_hugepagesz=`. `None`: unknown.
+    pub default_bytes: Option<u64>,
+}
+
 /// The kernel command line.
 pub(super) const COMMAND_LINE: &str = "/proc/cmdline";
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::linux::{
     error::{Absence, Absent, ReadError, fact},
-    mounts::{self, Mount},
+    mountinfo::Mount,
+    mounts,
     namespace::{self, Kind},
     root::Root,
 };

@@ -3,10 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, memory, read_limit, shown};
+use super::{
+    hierarchy::{read_limit, shown},
+    memory,
+    mount::Version,
+};
 use crate::linux::{
     error::{ReadError, fact},
-    mounts::Mount,
+    mountinfo::Mount,
     namespace::{self, Kind},
     process::Process,
     root::Root,

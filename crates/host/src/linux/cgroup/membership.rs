@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
-use super::Version;
+use super::mount::Version;
 use crate::linux::{
     error::{ReadError, absent_or},
     process::Process,

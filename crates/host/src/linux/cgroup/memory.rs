@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, parse_keyed, read_limit, shown};
+use super::{
+    hierarchy::{parse_keyed, read_limit, shown},
+    mount::Version,
+};
 use crate::linux::{
     error::{Absence, ReadError, absent_or, fact},
     process::Process,

@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, read_keyed, shown};
+use super::{
+    hierarchy::{read_keyed, shown},
+    mount::Version,
+};
 use crate::linux::{
     error::{ReadError, fact},
     process::Process,

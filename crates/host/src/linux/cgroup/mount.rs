@@ -6,12 +6,38 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::Version;
 use crate::linux::{
     error::{ParseError, ReadError},
-    mounts::{self, Mount},
+    mountinfo::{self, Mount},
+    mounts,
     root::Root,
 };
+
+/// The two versions of cgroups. A hybrid host has each controller in one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// `hugetlb.SIZE.limit_in_bytes`.
+    V1,
+    /// `hugetlb.SIZE.max`.
+    V2,
+}
+
+impl Version {
+    fn filesystem(self) -> &'static str {
+        match self {
+            Self::V1 => "cgroup",
+            Self::V2 => "cgroup2",
+        }
+    }
+
+    /// The entry of `mountinfo` that shows the cgroups of a process.
+    fn shown_as(self) -> &'static str {
+        match self {
+            Self::V1 => "cgroup file system that shows this cgroup",
+            Self::V2 => "cgroup2 file system that shows this cgroup",
+        }
+    }
+}
 
 /// The mount that shows a cgroup with most of its ancestors, and the path of the cgroup in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +84,7 @@ pub fn parse(
     group: &Path,
 ) -> Result<Option<Shown>, ParseError> {
     let mut best = None;
-    mounts::parse(text, version.filesystem(), |mount| {
+    mountinfo::parse(text, version.filesystem(), |mount| {
         consider(mount, version, controller, group, &mut best)
     })?;
     Ok(best)

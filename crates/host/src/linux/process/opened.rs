@@ -18,12 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::linux::{
     error::{Absence, ParseError, ReadError},
+    file::{FIRST_READ, LARGEST, LARGEST_SMALL, WRITTEN, read_all, read_record, read_written},
     growth::try_collect,
     hugepages,
     lookup::{Guard, Lookup, open_cached},
-    root::{
-        FIRST_READ, LARGEST, LARGEST_SMALL, Root, WRITTEN, read_all, read_record, read_written,
-    },
+    root::Root,
     text::parse_number,
 };
 

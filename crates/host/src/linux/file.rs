@@ -1,0 +1,133 @@
+//! Reads whole files: those of the kernel, and small ones of users.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::fd::{AsRawFd, OwnedFd},
+    path::PathBuf,
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    fs::{Mode, OFlags, PROC_SUPER_MAGIC},
+    io::{Errno, retry_on_intr},
+};
+
+use crate::linux::error::ReadError;
+
+/// Size of the first read. Most kernel files are shorter.
+pub(crate) const FIRST_READ: usize = 4096;
+
+/// Maximum size of a kernel file. The largest is `maps` of a process with hundreds of thousands of
+/// mappings.
+pub(crate) const LARGEST: u64 = 128 << 20;
+
+/// Maximum size of a small file of a user, such as `postmaster.pid` or `postgresql.conf`.
+pub(crate) const LARGEST_SMALL: u64 = 256 << 10;
+
+/// Flags for opening a file of a user. Opening a device can have an effect, such as starting a
+/// watchdog, and opening a pipe can block: this only looks it up.
+pub const WRITTEN: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// True if the kernel makes the files of the file system (include/uapi/linux/magic.h). They look
+/// regular, but reading one can block or have an effect: `/proc/kmsg` does both.
+fn is_of_kernel(file: &File) -> io::Result<bool> {
+    Ok(matches!(
+        rustix::fs::fstatfs(file)?.f_type,
+        PROC_SUPER_MAGIC
+            | 0x6265_6572 // sysfs
+            | 0x6462_6720 // debugfs
+            | 0x7472_6163 // tracefs
+            | 0x7363_6673 // securityfs
+            | 0x5a3c_69f0 // apparmorfs
+            | 0xf97c_ff8c // selinuxfs
+            | 0x4341_5d53 // smackfs
+            | 0x0027_e0eb // cgroup, version 1
+            | 0x6367_7270 // cgroup, version 2
+            | 0x0765_5821 // resctrl
+            | 0x6265_6570 // configfs
+            | 0x6165_676c // pstore
+            | 0xde5e_81e4 // efivarfs
+            | 0xcafe_4a11 // bpf
+            | 0x6e73_6673 // nsfs
+    ))
+}
+
+/// Opens the file that was looked up with [`WRITTEN`], if it is a regular file of a user, which
+/// does not block. `None`: another file, such as a symbolic link with `O_NOFOLLOW`, or one of the
+/// kernel.
+pub fn if_regular(found: OwnedFd) -> io::Result<Option<File>> {
+    let found = File::from(found);
+    if !found.metadata()?.is_file() || is_of_kernel(&found)? {
+        return Ok(None);
+    }
+    // Does not wait for the owner of a lease.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let link = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let opened = rustix::fs::open(link, flags, Mode::empty())?;
+    Ok(Some(File::from(opened)))
+}
+
+/// Reads a file of a user that was looked up with [`WRITTEN`]. A file that is not regular counts as
+/// missing, because reading a pipe might never end.
+///
+/// Errors: `EFBIG` if it has more than `limit` bytes.
+pub(crate) fn read_written(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
+    let file = if_regular(found)?.ok_or(io::ErrorKind::NotFound)?;
+    let mut bytes = Vec::with_capacity(FIRST_READ);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(Errno::FBIG.into()),
+        false => Ok(bytes),
+    }
+}
+
+/// Appends the contents of a file. Errors: it has more than `limit` bytes, out of memory, or it
+/// cannot be read.
+pub(crate) fn read_all(
+    file: &File,
+    limit: u64,
+    path: impl Fn() -> PathBuf,
+    bytes: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    // Without `take`, `File` would query the size, which kernel files do not have.
+    let read = file.take(limit + 1).read_to_end(bytes);
+    match read.map(u64::try_from) {
+        Ok(Ok(count)) if count <= limit => Ok(()),
+        Ok(_) => Err(ReadError::TooLarge {
+            path: path(),
+            limit,
+        }),
+        Err(error) => Err(ReadError::from_io(path(), error)),
+    }
+}
+
+/// Appends the contents of a file that the kernel generates as one record (fs/seq_file.c
+/// `single_open`, and fs/kernfs/file.c `kernfs_seq_show` for `/sys` and cgroups), such as
+/// `/proc/meminfo` and `/proc/PID/status`. Not for `maps`, which has many records.
+///
+/// If the record is longer than the buffer, the kernel fills the buffer. A read that leaves room
+/// and ends with a line feed is therefore complete, which saves a second read.
+///
+/// Errors: it has more than [`LARGEST`] bytes, out of memory, or it cannot be read.
+pub(crate) fn read_record(
+    file: &File,
+    path: impl Fn() -> PathBuf,
+    bytes: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    loop {
+        bytes.try_reserve(FIRST_READ)?;
+        let room = bytes.capacity() - bytes.len();
+        let read = retry_on_intr(|| rustix::io::read(file, spare_capacity(bytes)))
+            .map_err(|errno| ReadError::from_io(path(), errno.into()))?;
+        if read == 0 || (read < room && bytes.ends_with(b"\n")) {
+            return Ok(());
+        }
+        if bytes.len() as u64 > LARGEST {
+            return Err(ReadError::TooLarge {
+                path: path(),
+                limit: LARGEST,
+            });
+        }
+    }
+}
