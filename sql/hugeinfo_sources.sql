@@ -4,7 +4,8 @@
 
 SELECT source, count(*) AS tried FROM hugeinfo_sources GROUP BY source ORDER BY source COLLATE "C";
 SELECT count(DISTINCT (source, path)) = count(*) AS no_row_twice,
-       bool_and(status IN ('ok', 'denied', 'missing', 'failed')) AS status
+       bool_and(status IN ('ok', 'denied', 'missing', 'failed')) AS status,
+       bool_and((status = 'ok') = (reason IS NULL)) AS reason
 FROM hugeinfo_sources;
 
 -- sources that every server has

@@ -76,7 +76,7 @@ fn seen(before: Option<Figures>) -> Result<Subject, Error> {
     Ok(Subject {
         footprint: hugeinfo_footprint::of(&machine.state, &figures, &pids.collect())?,
         before,
-        sources: sources::probe(&Root::system(), &subject()),
+        sources: sources::probe(&Root::system(), &subject())?,
         about: about(),
         may_plan: may_plan(),
         processes,

@@ -1,6 +1,9 @@
 //! `hugeinfo_sources`: a row for each kernel source, and whether it can be read here.
 
-use host::{linux::root::Root, server::sources};
+use host::{
+    linux::root::Root,
+    server::sources::{self, Source},
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::functions::functions;
@@ -21,6 +24,8 @@ functions! {
         /// ok, denied (no permission), missing (this kernel, container or sandbox does not have
         /// it), or failed (an error, or an unknown format).
         name!(status, &'static str),
+        /// Why it cannot be read, such as a mount option; NULL if it can.
+        name!(reason, Option<String>),
     );
     fn hugeinfo_sources() {
         rows()
@@ -30,9 +35,15 @@ functions! {
 /// Tries to read each source of the postmaster and this backend, then each source of the host. A
 /// source that cannot be read is a result, not an error.
 fn rows() -> Result<Vec<Row>, Error> {
-    let sources = sources::probe(&Root::system(), &subject());
-    let rows = sources
-        .into_iter()
-        .map(|source| (source.name, shown(source.path), source.status.as_str()));
-    Ok(rows.collect())
+    let sources = sources::probe(&Root::system(), &subject())?;
+    let row = |source: Source| {
+        let reason = source.reason.map(shown);
+        (
+            source.name,
+            shown(source.path),
+            source.status.as_str(),
+            reason,
+        )
+    };
+    Ok(sources.into_iter().map(row).collect())
 }

@@ -33,7 +33,7 @@ impl Host {
             postmaster: Some(PID),
             address: 0,
         };
-        let sources = sources::probe(&self.root(), &subject);
+        let sources = sources::probe(&self.root(), &subject).expect("memory");
         let is_it = |source: &&sources::Source| source.name == "memory control group";
         sources.iter().find(is_it).expect("a source").status
     }

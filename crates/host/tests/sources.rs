@@ -37,7 +37,7 @@ fn by_name(sources: Vec<Source>) -> BTreeMap<&'static str, Source> {
 #[test]
 fn a_host_with_a_control_group() {
     let host = txtar::unpack("tests/hosts/linux-6.18-cgroup-v2-bomb.txtar");
-    let sources = by_name(probe(&Root::at(host.path()), &subject(14175)));
+    let sources = by_name(probe(&Root::at(host.path()), &subject(14175)).expect("memory"));
     for name in [
         "maps",
         "smaps",
@@ -72,7 +72,7 @@ fn a_host_with_a_control_group() {
 #[test]
 fn sandboxes_lack_most() {
     let host = txtar::unpack("tests/hosts/gvisor.txtar");
-    let sources = by_name(probe(&Root::at(host.path()), &subject(12)));
+    let sources = by_name(probe(&Root::at(host.path()), &subject(12)).expect("memory"));
     // There, but with nothing in it.
     assert_eq!(sources["cgroup"].status, Availability::Missing);
     assert_eq!(
@@ -92,7 +92,7 @@ fn protected_files_are_tried_for_two_processes() {
         fs::create_dir_all(&directory).expect("mkdir");
         fs::write(directory.join("maps"), "1000-2000 r--p 0 00:00 0\n").expect("write");
     }
-    let sources = probe(&Root::at(tree.path()), &subject(10));
+    let sources = probe(&Root::at(tree.path()), &subject(10)).expect("memory");
     let maps: Vec<_> = sources.iter().filter(|s| s.name == "maps").collect();
     assert_eq!(maps.len(), 2);
     assert!(maps.iter().all(|source| source.status == Availability::Ok));
@@ -101,7 +101,7 @@ fn protected_files_are_tried_for_two_processes() {
         postmaster: None,
         address: 0,
     };
-    let sources = probe(&Root::at(tree.path()), &alone);
+    let sources = probe(&Root::at(tree.path()), &alone).expect("memory");
     assert_eq!(sources.iter().filter(|s| s.name == "maps").count(), 1);
 }
 
@@ -112,7 +112,7 @@ fn unreadable_or_malformed_source_has_failed() {
     fs::create_dir_all(tree.path().join("proc/vmstat")).expect("mkdir");
     fs::create_dir_all(tree.path().join("proc/10")).expect("mkdir");
     fs::write(tree.path().join("proc/10/cgroup"), "nonsense\n").expect("write");
-    let sources = by_name(probe(&Root::at(tree.path()), &subject(10)));
+    let sources = by_name(probe(&Root::at(tree.path()), &subject(10)).expect("memory"));
     assert_eq!(sources["vmstat"].status, Availability::Failed);
     assert_eq!(
         sources["hugetlb control group"].status,

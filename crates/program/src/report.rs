@@ -61,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         // Dynamic shared memory of a server can be found only from inside.
         footprint: Footprint::new(&seen.machine.state, &memories, &Shared::default()),
         before,
-        sources: sources::probe(&root(), &seen.subject),
+        sources: sources::probe(&root(), &seen.subject)?,
         about: About {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             server_version: seen.major_version,

@@ -10,6 +10,8 @@ use crate::linux::{
     text::{lines, parse_counter, parse_number, words},
 };
 
+pub(crate) const PATH: &str = "/proc/buddyinfo";
+
 /// Free blocks of all zones of each node, by order: `[0]` counts blocks of one base page, `[9]`
 /// blocks of 512.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,7 +42,7 @@ fn held(blocks: &[u64], page_bytes: u64, base_page_bytes: u64) -> Option<u64> {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<FreeBlocks, ReadError> {
-    let read = root.read_filled("proc/buddyinfo");
+    let read = root.read_filled(PATH);
     Ok(parse(&of_machine(root, read)?))
 }
 

@@ -27,8 +27,8 @@ pub fn is_container(root: &Root) -> Result<Option<bool>, ReadError> {
             Err(_) => is_known = false,
         }
     }
-    let own = fact(root_directory(root, "proc/self/mountinfo"))?;
-    let first = fact(root_directory(root, "proc/1/mountinfo"))?;
+    let own = fact(root_directory(root, mounts::PATH))?;
+    let first = fact(root_directory(root, mounts::PATH_OF_FIRST))?;
     Ok(match (own, first) {
         (Ok(own), Ok(first)) if own != first => Some(true),
         (Ok(_), Ok(_)) if is_known => Some(false),

@@ -8,7 +8,7 @@ use crate::linux::{
     text::{is_below_zero, lines, parse_counter, parse_kilobytes, split_once},
 };
 
-const PATH: &str = "proc/meminfo";
+pub(crate) const PATH: &str = "/proc/meminfo";
 
 /// The values that are needed for huge pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

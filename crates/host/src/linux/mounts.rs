@@ -19,7 +19,8 @@ use crate::{
     units::parse_size,
 };
 
-const PATH: &str = "proc/self/mountinfo";
+pub(crate) const PATH: &str = "/proc/self/mountinfo";
+pub(crate) const PATH_OF_FIRST: &str = "/proc/1/mountinfo";
 
 /// Number of files that a [`Watch`] keeps open.
 pub const WATCHED: usize = 2;
@@ -32,7 +33,7 @@ pub struct Watch([File; WATCHED]);
 impl Watch {
     /// Starts watching. Errors: absent if a list of mounts cannot be opened.
     pub fn start(root: &Root) -> Result<Self, ReadError> {
-        Ok(Self([root.open(PATH)?, root.open("proc/1/mountinfo")?]))
+        Ok(Self([root.open(PATH)?, root.open(PATH_OF_FIRST)?]))
     }
 
     /// True if a mount was added, removed or changed since the start or the previous call.

@@ -10,6 +10,8 @@ use crate::linux::{
     text::{lines, parse_number},
 };
 
+pub(crate) const PATH: &str = "/etc/passwd";
+
 /// User IDs, group IDs and names, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Users {
@@ -34,7 +36,7 @@ impl Users {
 pub fn read(root: &Root) -> Result<Users, ReadError> {
     /// Larger than the file of any host.
     const LARGEST: u64 = 8 << 20;
-    Ok(parse(&root.read_written(LARGEST, "etc/passwd")?)?)
+    Ok(parse(&root.read_written(LARGEST, PATH)?)?)
 }
 
 /// Parses lines such as `postgres:x:105:113:PostgreSQL:/var/lib/postgresql:/bin/bash`. Invalid

@@ -7,9 +7,10 @@ use crate::linux::{
     root::Root,
 };
 
+pub(crate) const PATH: &str = "/sys/devices/system/cpu/online";
+
 /// Reads the file.
 pub fn online(root: &Root) -> Result<List, ReadError> {
-    const PATH: &str = "sys/devices/system/cpu/online";
     root.parse(PATH, "a list of numbers was expected", |bytes| {
         list::parse(bytes).ok_or(1)
     })

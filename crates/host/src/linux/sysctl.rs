@@ -23,9 +23,6 @@ pub struct Vm {
     pub admin_reserve_bytes: Option<i64>,
     /// `swappiness`: 0 to 200, how much the kernel prefers swapping to dropping cached files.
     pub swappiness: Option<i64>,
-    /// `zone_reclaim_mode`: not 0 if a node without free memory drops cached files before it uses
-    /// memory of another node. `None` also if the kernel has no NUMA support.
-    pub zone_reclaim_mode: Option<i64>,
     /// `hugetlb_shm_group`: the group that is allowed to create System V segments on huge pages.
     /// It does not affect PostgreSQL.
     pub hugetlb_shm_group: Option<i64>,
@@ -72,7 +69,6 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
         overcommit_bytes: kilobytes(root, "overcommit_kbytes")?,
         admin_reserve_bytes: kilobytes(root, "admin_reserve_kbytes")?,
         swappiness: number("swappiness")?,
-        zone_reclaim_mode: number("zone_reclaim_mode")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,
         hugetlb_optimize_vmemmap: number("hugetlb_optimize_vmemmap")?.map(|value| value != 0),
     })

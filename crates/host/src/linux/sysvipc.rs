@@ -8,6 +8,8 @@ use crate::linux::{
     text::{lines, parse_counter, words},
 };
 
+pub(crate) const PATH: &str = "/proc/sysvipc/shm";
+
 /// A segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
@@ -25,7 +27,7 @@ pub struct Segment {
 
 /// Reads all segments. Errors: absent if the kernel has no System V shared memory.
 pub fn read(root: &Root) -> Result<Vec<Segment>, ReadError> {
-    let read = root.read_filled("proc/sysvipc/shm");
+    let read = root.read_filled(PATH);
     Ok(parse(&of_machine(root, read)?))
 }
 

@@ -7,6 +7,8 @@ use crate::linux::{
     text::{lines, parse_counter, split_once},
 };
 
+pub(crate) const PATH: &str = "/proc/vmstat";
+
 /// All counters, in the kernel's order. The set depends on the kernel's version and build options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vmstat {
@@ -87,7 +89,7 @@ pub fn topic(name: &str) -> &'static str {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Vmstat, ReadError> {
-    let read = root.read_filled("proc/vmstat");
+    let read = root.read_filled(PATH);
     Ok(parse(&of_machine(root, read)?))
 }
 

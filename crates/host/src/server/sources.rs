@@ -11,14 +11,17 @@ use std::{
 };
 
 use crate::linux::{
+    boot, buddyinfo,
     cgroup::{self, memory_events},
-    error::{Absence, Absent, ReadError},
-    hugepages,
+    error::{Absence, Absent, ReadError, fact},
+    hugepages, meminfo, mounts,
     namespace::{self, Kind},
     numa::nodes,
+    passwd,
     process::{Process, segment},
+    processors,
     root::Root,
-    sysctl, transparent_hugepage,
+    sysctl, sysvipc, transparent_hugepage, vmstat,
 };
 
 use crate::server::facts::Subject;
@@ -30,8 +33,29 @@ pub struct Source {
     pub name: &'static str,
     /// Path of the source.
     pub path: PathBuf,
-    /// The result.
     pub status: Availability,
+    /// Why it cannot be read. `None`: it can.
+    pub reason: Option<String>,
+}
+
+impl Source {
+    /// `Ok(false)`: the file has no valid contents.
+    fn new(name: &'static str, path: PathBuf, result: Result<bool, ReadError>) -> Self {
+        let (status, reason) = match result {
+            Ok(true) => (Availability::Ok, None),
+            Ok(false) => {
+                let reason = "this kernel, container or sandbox does not have it";
+                (Availability::Missing, Some(reason.to_owned()))
+            }
+            Err(error) => (Availability::of_error(&error), Some(error.to_string())),
+        };
+        Self {
+            name,
+            path,
+            status,
+            reason,
+        }
+    }
 }
 
 /// The result of trying a source.
@@ -55,15 +79,6 @@ impl Availability {
             Self::Denied => "denied",
             Self::Missing => "missing",
             Self::Failed => "failed",
-        }
-    }
-
-    /// `Ok(false)`: the file has no valid contents.
-    fn of(result: Result<bool, ReadError>) -> Self {
-        match result {
-            Ok(true) => Self::Ok,
-            Ok(false) => Self::Missing,
-            Err(error) => Self::of_error(&error),
         }
     }
 
@@ -128,23 +143,27 @@ const OUTSIDE: [Entry; 10] = [
 type Entry = (&'static str, &'static str, Way);
 
 /// Files of the host.
-const OF_HOST: [(&str, &str); 8] = [
-    ("mountinfo", "proc/self/mountinfo"),
-    ("mountinfo of process 1", "proc/1/mountinfo"),
-    ("meminfo", "proc/meminfo"),
-    ("vmstat", "proc/vmstat"),
-    ("buddyinfo", "proc/buddyinfo"),
-    ("kernel command line", "proc/cmdline"),
-    ("zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode"),
-    ("processors", "sys/devices/system/cpu/online"),
+const OF_HOST: [(&str, &str); 10] = [
+    ("mountinfo", mounts::PATH),
+    ("mountinfo of process 1", mounts::PATH_OF_FIRST),
+    ("meminfo", meminfo::PATH),
+    ("vmstat", vmstat::PATH),
+    ("buddyinfo", buddyinfo::PATH),
+    ("System V segments", sysvipc::PATH),
+    ("kernel command line", boot::COMMAND_LINE),
+    ("processors", processors::PATH),
+    ("nodes with memory", nodes::WITH_MEMORY),
+    ("users", passwd::PATH),
 ];
 
 /// Tries each source for the postmaster. Files that need permission to inspect a process are also
 /// tried for this process, from which the segment is read if the postmaster cannot be inspected.
-pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
+///
+/// Errors: only out of memory.
+pub fn probe(root: &Root, subject: &Subject) -> Result<Vec<Source>, ReadError> {
     let number = subject.postmaster.unwrap_or_else(std::process::id);
-    let postmaster = (number.to_string(), Process::open(root, number));
-    let this = ("self".to_owned(), Process::this(root));
+    let postmaster = (number.to_string(), fact(Process::open(root, number))?);
+    let this = ("self".to_owned(), fact(Process::this(root))?);
     let mut sources = Vec::new();
     for entry in &INSIDE {
         sources.push(of_process(root, &postmaster, entry, subject));
@@ -156,7 +175,8 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         sources.push(of_process(root, &postmaster, entry, subject));
     }
     for (name, path) in OF_HOST {
-        sources.push(of_host(root, name, path, first_byte(root, path)));
+        let read = mounts::of_machine(root, first_byte(root, path));
+        sources.push(Source::new(name, root.path(path), read));
     }
     let page_sizes = hugepages::page_sizes(root);
     let sizes = page_sizes.as_deref().unwrap_or_default().to_vec();
@@ -178,6 +198,11 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
             namespace::look(root, Kind::Pid).map(|_| true),
         ),
         (
+            "cgroup namespace",
+            "/proc/self/ns/cgroup",
+            namespace::look(root, Kind::Cgroup).map(|_| true),
+        ),
+        (
             "pools",
             hugepages::DIRECTORY,
             page_sizes.map(|sizes| !sizes.is_empty()),
@@ -189,23 +214,15 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         ),
         ("nodes", nodes::DIRECTORY, nodes::read(root).map(|_| true)),
     ] {
-        sources.push(of_host(root, name, path, result));
+        sources.push(Source::new(name, root.path(path), result));
     }
     sources.push(limits(root, &postmaster, &sizes));
     sources.push(memory_group(root, &postmaster));
-    sources
-}
-
-fn of_host(root: &Root, name: &'static str, path: &str, result: Result<bool, ReadError>) -> Source {
-    Source {
-        name,
-        path: root.path(path),
-        status: Availability::of(result),
-    }
+    Ok(sources)
 }
 
 /// A directory in `/proc` with its name, opened or not.
-type Opened = (String, Result<Process, ReadError>);
+type Opened = (String, Result<Process, Absent>);
 
 fn of_process(root: &Root, (pid, process): &Opened, entry: &Entry, subject: &Subject) -> Source {
     let &(name, file, way) = entry;
@@ -214,15 +231,11 @@ fn of_process(root: &Root, (pid, process): &Opened, entry: &Entry, subject: &Sub
         "children" => format!("task/{pid}/children"),
         _ => file.to_owned(),
     };
-    let status = match process {
-        Ok(process) => Availability::of(way.tried(process, &file, subject)),
-        Err(error) => Availability::of_error(error),
+    let result = match process {
+        Ok(process) => way.tried(process, &file, subject),
+        Err(absent) => Err(ReadError::Absent(absent.clone())),
     };
-    Source {
-        name,
-        path: root.path(format!("proc/{pid}/{file}")),
-        status,
-    }
+    Source::new(name, root.path(format!("proc/{pid}/{file}")), result)
 }
 
 impl Way {
@@ -248,7 +261,7 @@ fn first_byte(root: &Root, path: impl AsRef<Path>) -> Result<bool, ReadError> {
 fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
     let read = match process {
         Ok(process) => cgroup::read(root, process, page_sizes),
-        Err(_) => Err(ReadError::missing(root.path(format!("proc/{pid}")))),
+        Err(absent) => Err(ReadError::Absent(absent.clone())),
     };
     let is_limited = |group: &&cgroup::Group| !group.limits.is_empty();
     let path = match &read {
@@ -265,36 +278,34 @@ fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
         ) => Some(path.clone()),
         Err(ReadError::NoMemory(_)) => None,
     };
-    Source {
-        name: "hugetlb control group",
-        path: path.unwrap_or_else(|| root.path(format!("proc/{pid}/cgroup"))),
-        status: Availability::of(read.map(|hugetlb| hugetlb.groups.iter().any(|g| is_limited(&g)))),
-    }
+    let path = path.unwrap_or_else(|| root.path(format!("proc/{pid}/cgroup")));
+    let read = read.map(|hugetlb| hugetlb.groups.iter().any(|group| is_limited(&group)));
+    Source::new("hugetlb control group", path, read)
 }
 
 /// The memory statistics of the process's cgroup, or of the nearest ancestor that has them.
 fn memory_group(root: &Root, (pid, process): &Opened) -> Source {
+    const NAME: &str = "memory control group";
     let files = match process {
         Ok(process) => memory_events::files(root, process),
-        Err(_) => Err(ReadError::missing(root.path(format!("proc/{pid}")))),
+        Err(absent) => Err(ReadError::Absent(absent.clone())),
     };
-    let (path, status) = match files {
+    let membership = root.path(format!("proc/{pid}/cgroup"));
+    match files {
         Ok(files) => {
-            let tried = |file: PathBuf| {
-                let status = Availability::of(first_byte(root, &file));
-                (Some(file), status)
-            };
-            let tried: Vec<_> = files.into_iter().map(tried).collect();
-            let is_there = |(_, status): &&(_, Availability)| *status != Availability::Missing;
-            let shown = tried.iter().find(is_there).or_else(|| tried.first());
-            shown.cloned().unwrap_or((None, Availability::Missing))
+            let tried = files.into_iter().map(|file| {
+                let read = first_byte(root, &file);
+                Source::new(NAME, file, read)
+            });
+            let mut tried: Vec<_> = tried.collect();
+            let is_there = |source: &Source| source.status != Availability::Missing;
+            let shown = tried.iter().position(is_there).unwrap_or(0);
+            match tried.is_empty() {
+                true => Source::new(NAME, membership, Ok(false)),
+                false => tried.swap_remove(shown),
+            }
         }
-        Err(error) => (None, Availability::of_error(&error)),
-    };
-    Source {
-        name: "memory control group",
-        path: path.unwrap_or_else(|| root.path(format!("proc/{pid}/cgroup"))),
-        status,
+        Err(error) => Source::new(NAME, membership, Err(error)),
     }
 }
 
@@ -308,10 +319,9 @@ mod tests {
     fn availability_has_a_name_for_each_error() {
         let answer = |code| {
             let error = io::Error::from_raw_os_error(code);
-            Availability::of(Err(ReadError::from_io(
-                PathBuf::from("/proc/1/maps"),
-                error,
-            )))
+            let path = PathBuf::from("/proc/1/maps");
+            let read = Err(ReadError::from_io(path.clone(), error));
+            Source::new("maps", path, read).status
         };
         for (code, status) in [
             (rustix::io::Errno::ACCESS, Availability::Denied),
@@ -323,7 +333,10 @@ mod tests {
         ] {
             assert_eq!(answer(code.raw_os_error()), status, "{code}");
         }
-        assert_eq!(Availability::of(Ok(true)), Availability::Ok);
-        assert_eq!(Availability::of(Ok(false)), Availability::Missing);
+        let of = |read| Source::new("maps", "/proc/1/maps".into(), Ok(read)).status;
+        assert_eq!(
+            (of(true), of(false)),
+            (Availability::Ok, Availability::Missing)
+        );
     }
 }

@@ -14,7 +14,7 @@ pub struct Kernel {
 }
 
 /// The kernel command line.
-pub(super) const COMMAND_LINE: &str = "/proc/cmdline";
+pub(crate) const COMMAND_LINE: &str = "/proc/cmdline";
 
 /// The position of a line or word. Displays as `FILE:LINE`, or `/proc/cmdline (WORDS)`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod host;
 mod next_boot;
 mod sysctl;
 
+pub(crate) use entry::COMMAND_LINE;
 pub use entry::{Change, Edit, Kernel, Place, Request, Unknown, Words};
 pub use host::is_etc_kept;
 pub use next_boot::NextBoot;

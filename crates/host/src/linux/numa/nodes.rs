@@ -11,6 +11,9 @@ use crate::linux::{
 /// The directory that holds one directory for each node.
 pub const DIRECTORY: &str = "/sys/devices/system/node";
 
+/// The file with the numbers of the nodes that have memory.
+pub(crate) const WITH_MEMORY: &str = "/sys/devices/system/node/has_memory";
+
 /// The numbers of the nodes that are online, ascending; numbers can have gaps.
 ///
 /// Errors: absent if the kernel has no NUMA support, or `/sys` is not mounted or hidden.
@@ -28,8 +31,7 @@ pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
 ///
 /// Errors: absent as for [`read`], or if the kernel does not report it.
 pub fn with_memory(root: &Root) -> Result<List, ReadError> {
-    let path = format!("{DIRECTORY}/has_memory");
-    root.parse(&path, "a list of numbers was expected", |bytes| {
+    root.parse(WITH_MEMORY, "a list of numbers was expected", |bytes| {
         list::parse(bytes).ok_or(1)
     })
 }
