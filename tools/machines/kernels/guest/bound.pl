@@ -79,7 +79,7 @@ for (
 	start(@size);
 	follow_decision(status()->{remedy});
 	# sysctl files cannot name nodes.
-	follow_runbook(qr/for NUMA node $second \(hugepages=NODE:PAGES/);
+	follow_runbook(qr/at boot by hand, or let the server use all NUMA nodes: .* on node $second$/);
 	compare();
 	same(node_pool($second, $kb)->{total}, $need, 'pages on its node');
 
