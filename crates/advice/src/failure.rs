@@ -23,7 +23,7 @@ pub struct Failure {
 /// A cause of failed starts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Messages of PostgreSQL, systemd or a shell. A message matches if it contains all of the words.
+    /// Messages of PostgreSQL, systemd or a shell. A message matches if it contains all words.
     messages: &'static [&'static [&'static str]],
     /// A stable name for programs.
     pub code: &'static str,
@@ -271,8 +271,8 @@ pub fn last(log: &str) -> Option<Failure> {
     let is_failure = |&at: &usize| match &parsed[at] {
         line if line.is_fatal() => line.cause().is_some() || is_english || ends_log(at),
         line @ Line::Labeled("LOG:", _) => line.cause().is_some() && line.about_server().is_some(),
-        // From systemd or a shell after the end of the server. A client can write such a line before
-        // its other messages, with a line feed in a name.
+        // From systemd or a shell after the end of the server. A client can write such a line
+        // before its other messages, with a line feed in a name.
         line @ Line::Plain(_) => line.cause().is_some() && at > last_message,
         // Other severities are about one statement, with a text that can be from any user.
         Line::Labeled(..) | Line::Ambiguous | Line::Continuation => false,

@@ -144,8 +144,8 @@ pub(crate) fn this(verb: &str) -> Command {
     command
 }
 
-/// Restricts a program that runs code or prints texts of the user of a server: it gets no privileges
-/// from setuid programs, and its output cannot fill a file system or memory.
+/// Restricts a program that runs code or prints texts of the user of a server: it gets no
+/// privileges from setuid programs, and its output cannot fill a file system or memory.
 pub(crate) fn restrict(command: &mut Command, largest_file: u64) {
     let restrict = move || {
         set_no_new_privs(true)?;
