@@ -198,9 +198,7 @@ impl<'a> Line<'a> {
             return None;
         };
         let has = |words: &&[&str]| words.iter().all(|words| text.contains(words));
-        CAUSES
-            .iter()
-            .find(|cause| cause.messages.iter().any(|words| has(words)))
+        CAUSES.iter().find(|cause| cause.messages.iter().any(&has))
     }
 
     /// A message that ends a session or the server.
