@@ -8,13 +8,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use host::linux::{
-    boot, container,
-    error::{Absence, Absent, ReadError, fact},
-    mounts::{WATCHED, Watch},
-    process::children,
-    root::Root,
-    steady::Steady,
+use host::{
+    linux::{
+        boot, container,
+        error::{Absence, Absent, ReadError, fact},
+        mounts::{WATCHED, Watch},
+        process::children,
+        root::Root,
+        steady::Steady,
+    },
+    server::visibility::{self, Visibility},
 };
 
 use crate::{
@@ -36,6 +39,7 @@ struct Known {
     is_container: OnceCell<Option<bool>>,
     is_etc_kept: OnceCell<Result<bool, Absent>>,
     is_ours: OnceCell<Result<bool, Absent>>,
+    visibility: OnceCell<Visibility>,
 }
 
 thread_local! {
@@ -99,6 +103,16 @@ pub(crate) fn is_ours(root: &Root, parent: u32) -> Result<Result<bool, Absent>, 
     known(root, |known| &known.is_ours, Result::is_ok, read)
 }
 
+/// Like [`visibility::read`], cached. The result depends on the options of `/proc`.
+pub(crate) fn visibility(root: &Root) -> Result<Visibility, Error> {
+    known(
+        root,
+        |known| &known.visibility,
+        |found| *found != Visibility::Hidden,
+        || visibility::read(root),
+    )
+}
+
 /// Returns the cached value, or reads it. A value that might be due to a passing failure is not
 /// cached.
 fn known<T: Clone>(
@@ -143,5 +157,6 @@ fn start(root: &Root) -> Option<Known> {
         is_container: OnceCell::new(),
         is_etc_kept: OnceCell::new(),
         is_ours: OnceCell::new(),
+        visibility: OnceCell::new(),
     })
 }

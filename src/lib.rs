@@ -6,7 +6,7 @@
 //! * [`postgres`]: facts from the server itself. The only place with `unsafe` and `pg_sys`.
 //! * [`processes`]: the processes of this server, and no others.
 //! * [`machine`]: this server and its machine, in as much detail as a query needs.
-//! * [`environment`]: the facts that checks need in addition to those of the server itself.
+//! * [`facts`]: the facts about both.
 //! * [`plan`]: the needs of the next start, as PostgreSQL itself computes them. [`files`]: whether
 //!   they differ from the running server.
 //! * [`numbers`]: the kernel's numbers as SQL types.
@@ -25,8 +25,8 @@ compile_error!(
 );
 
 mod cached;
-mod environment;
 mod error;
+mod facts;
 mod files;
 mod machine;
 mod numbers;

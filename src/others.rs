@@ -16,7 +16,7 @@ use std::{
 
 use host::{
     linux::{
-        error::{Absent, ReadError},
+        error::{Absence, Absent, ReadError, fact},
         growth::try_collect,
         hugepages::Pool,
         root::Root,
@@ -35,6 +35,7 @@ use crate::{
         self,
         child::{Started, start_copy},
         latch::wait_readable,
+        processes::parent_pid,
     },
 };
 
@@ -48,12 +49,28 @@ const MOST_BYTES: usize = 16 << 20;
 const OTHERS: &str = "/proc/PID of other processes";
 
 /// Where to look for servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// All processes of the host.
     Host,
-    /// Processes that created a System V segment in this IPC namespace.
-    Segments,
+    /// The processes that created a System V segment in this IPC namespace.
+    Segments(Vec<u32>),
+}
+
+impl Scope {
+    /// The processes other than the postmaster that created a System V segment, as each server does
+    /// with any `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`). Other programs can
+    /// have such segments, too. `None`: there are none.
+    pub(crate) fn of_segments() -> Result<Option<Self>, Error> {
+        Ok(match fact(instances::candidates(&Root::system()))? {
+            Ok(mut creators) => {
+                creators.retain(|&creator| creator != parent_pid());
+                (!creators.is_empty()).then_some(Self::Segments(creators))
+            }
+            Err(absent) if matches!(absent.why, Absence::Missing | Absence::Denied) => None,
+            Err(_) => Some(Self::Host),
+        })
+    }
 }
 
 /// Searches for servers. `own` is the result of [`crate::processes::postmaster`]. A server that
@@ -80,7 +97,7 @@ impl Search {
         children.retain(|pid| Some(*pid) != own);
         let running = Running::start(TIME_LIMIT, |report| match scope {
             Scope::Host => instances::read(root, own, &children, report),
-            Scope::Segments => instances::read_candidates(root, own, report),
+            Scope::Segments(creators) => instances::read_candidates(root, creators, report),
         });
         match running {
             Ok(running) => Ok(Self(Ok(running))),

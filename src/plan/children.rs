@@ -127,7 +127,8 @@ pub(super) struct Running {
     watch: OwnedFd,
     out: Pipe,
     err: Pipe,
-    tells_its_end: bool,
+    /// Keeps the descriptor of its end open. `None`: there is none.
+    end: Option<OwnedFd>,
 }
 
 impl Running {
@@ -146,9 +147,10 @@ impl Running {
                 deadline: Instant::now() + TIME_LIMIT,
                 out: Pipe::watched(started.out, &watch)?,
                 err: Pipe::watched(started.err, &watch)?,
-                tells_its_end: with_child(index, |child| match child.end_descriptor() {
-                    Some(end) => add(&watch, end).map(|()| true),
-                    None => Ok(false),
+                end: with_child(index, |child| {
+                    let end = child.end_descriptor();
+                    end.as_ref().map_or(Ok(()), |end| add(&watch, end))?;
+                    Ok(end)
                 })?,
                 watch,
             })
@@ -169,9 +171,9 @@ impl Running {
             if left.is_zero() {
                 return Err(too_late());
             }
-            let longest = match self.tells_its_end {
-                true => left,
-                false => left.min(POLLING_INTERVAL),
+            let longest = match self.end {
+                Some(_) => left,
+                None => left.min(POLLING_INTERVAL),
             };
             wait_readable(self.watch.as_fd(), longest);
         };

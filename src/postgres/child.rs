@@ -7,12 +7,12 @@
 
 use std::{
     cell::RefCell,
-    ffi::{CString, OsString, c_char, c_int},
+    ffi::{CString, OsString, c_char, c_int, c_uint},
     fs::File,
     io,
     mem::ManuallyDrop,
     os::{
-        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
         unix::{ffi::OsStringExt, process::ExitStatusExt},
     },
     panic::{AssertUnwindSafe, catch_unwind},
@@ -49,8 +49,6 @@ thread_local! {
 /// is reused.
 pub(crate) struct Child {
     pid: Pid,
-    /// Readable once it has ended. `None`: this kernel has no pidfd (Linux 5.3).
-    end: Option<OwnedFd>,
 }
 
 /// A child with its standard output and standard error.
@@ -146,13 +144,12 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     UNREAPED.with(|unreaped| unreaped.borrow_mut().retain(|pid| !is_reaped(*pid)));
     let null = above_standard(rustix::fs::open(
         c"/dev/null",
-        rustix::fs::OFlags::RDWR,
+        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
         rustix::fs::Mode::empty(),
     )?)?;
     let (out, its_out) = pipe()?;
     let (err, its_err) = pipe()?;
     let standard = [null.as_raw_fd(), its_out.as_raw_fd(), its_err.as_raw_fd()];
-    let inherited = open_descriptors()?;
     let this = rustix::process::getpid();
 
     // SAFETY: the child affects only its own copy of the memory before exec or `_exit`. Signal sets
@@ -164,7 +161,7 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
         let pid = libc::fork();
         if pid == 0 {
-            let status = match prepare(this, standard, &inherited) {
+            let status = match prepare(this, standard) {
                 Ok(()) => task(),
                 Err(_) => NOT_RUN,
             };
@@ -178,10 +175,7 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     // program.
     let _ = rustix::process::setpgid(Some(pid), Some(pid));
     Ok(Started {
-        child: Child {
-            pid,
-            end: rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok(),
-        },
+        child: Child { pid },
         out: out.into(),
         err: err.into(),
     })
@@ -192,17 +186,19 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
 ///
 /// # Safety
 ///
-/// `standard` and `inherited` are descriptors of this process that nothing else uses here.
-unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Result<(), Errno> {
+/// `standard` are descriptors of this process that nothing else uses here.
+unsafe fn prepare(parent: Pid, standard: [RawFd; 3]) -> Result<(), Errno> {
     rustix::process::setpgid(None, None)?;
     // A cancel is sent to the process group of a backend (storage/ipc/signalfuncs.c
     // `pg_signal_backend`). Signals that arrived before this process left the group are for the
-    // parent, and ignoring them discards them.
-    // SAFETY: as above. It is harmless if the action of a signal cannot be set, or if a descriptor
-    // is closed already.
+    // parent.
+    // SAFETY: as above. It is harmless if the action of a signal cannot be set.
     unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        let at_once: libc::timespec = std::mem::zeroed();
+        while libc::sigtimedwait(&raw const all, std::ptr::null_mut(), &raw const at_once) > 0 {}
         for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_IGN);
             libc::signal(signal, libc::SIG_DFL);
         }
         for (descriptor, number) in standard.into_iter().zip(0..) {
@@ -210,8 +206,9 @@ unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Res
                 return Err(Errno::BADF);
             }
         }
-        for &descriptor in inherited.iter().filter(|&&descriptor| descriptor > 2) {
-            libc::close(descriptor);
+        // PostgreSQL 15 opens many of its files without close-on-exec.
+        if libc::syscall(libc::SYS_close_range, 3, c_uint::MAX, 0) < 0 {
+            return Err(Errno::NOSYS);
         }
     }
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -238,24 +235,17 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Duplicates a descriptor to a number above those of standard input and output, which this process
 /// might not have.
 fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
-}
-
-/// Lists all open descriptors, because PostgreSQL 15 opens many of its files without close-on-exec.
-fn open_descriptors() -> io::Result<Vec<RawFd>> {
-    const DIRECTORY: &str = "/proc/self/fd";
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{DIRECTORY}: {error}"));
-    let numbers = std::fs::read_dir(DIRECTORY)
-        .map_err(named)?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    Ok(numbers.collect())
+    match descriptor.as_raw_fd() {
+        0..=2 => Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?),
+        _ => Ok(descriptor),
+    }
 }
 
 impl Child {
-    /// A descriptor that is readable once the child has ended.
-    pub(crate) fn end_descriptor(&self) -> Option<BorrowedFd<'_>> {
-        use std::os::fd::AsFd;
-        self.end.as_ref().map(AsFd::as_fd)
+    /// Opens a descriptor that is readable once the child has ended. `None`: a sandbox has no
+    /// pidfd.
+    pub(crate) fn end_descriptor(&self) -> Option<OwnedFd> {
+        rustix::process::pidfd_open(self.pid, PidfdFlags::empty()).ok()
     }
 
     /// How the child ended. `None`: it has not ended.

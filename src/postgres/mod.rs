@@ -6,7 +6,6 @@ mod c_string;
 pub(crate) mod call;
 pub(crate) mod catalog;
 pub(crate) mod child;
-pub(crate) mod clock;
 pub(crate) mod descriptors;
 pub(crate) mod encoding;
 pub(crate) mod exit;

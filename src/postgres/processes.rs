@@ -26,41 +26,18 @@ pub(crate) fn has_parent() -> bool {
 /// processes that are just starting or ending.
 pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     let mut pids = HashSet::new();
-    for (_, pid) in slots() {
+    for pid in slots() {
         pids.try_reserve(1)?;
         pids.insert(pid);
     }
     Ok(pids)
 }
 
-/// The lowest PIDs: at most eight of auxiliary processes, one of which is the checkpointer, and at
-/// most four of backends and workers.
-pub(crate) fn lowest_pids() -> Result<Vec<u32>, TryReserveError> {
-    // SAFETY: set before the server starts its first process, and never changed.
-    let first_auxiliary = usize::try_from(unsafe { pg_sys::MaxBackends }).unwrap_or_default();
-    let (mut backends, mut auxiliary) = (Vec::new(), Vec::new());
-    for (slot, pid) in slots() {
-        let of_kind = match slot < first_auxiliary {
-            true => &mut backends,
-            false => &mut auxiliary,
-        };
-        of_kind.try_reserve(1)?;
-        of_kind.push(pid);
-    }
-    for (of_kind, most) in [(&mut backends, 4), (&mut auxiliary, 8)] {
-        of_kind.sort_unstable();
-        of_kind.truncate(most);
-    }
-    auxiliary.try_reserve(backends.len())?;
-    auxiliary.append(&mut backends);
-    Ok(auxiliary)
-}
-
-/// The slots that are in use, with their PIDs.
+/// The PIDs in the slots that are in use.
 ///
 /// Uses the owner of each slot's latch, because PostgreSQL 15 leaves the PID in a slot that is no
 /// longer used.
-fn slots() -> impl Iterator<Item = (usize, u32)> {
+fn slots() -> impl Iterator<Item = u32> {
     // SAFETY: set before the server starts its first process, and there for as long as it runs.
     let header = unsafe { &*pg_sys::ProcGlobal };
     let count = usize::try_from(header.allProcCount).unwrap_or_default();
@@ -70,8 +47,7 @@ fn slots() -> impl Iterator<Item = (usize, u32)> {
         let pid = unsafe {
             (&raw const (*header.allProcs.add(slot)).procLatch.owner_pid).read_volatile()
         };
-        let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0)?;
-        Some((slot, pid))
+        u32::try_from(pid).ok().filter(|&pid| pid > 0)
     })
 }
 

@@ -12,12 +12,6 @@ pub(crate) fn may_read_all_settings() -> bool {
     has(pg_sys::ROLE_PG_READ_ALL_SETTINGS)
 }
 
-/// OID of the current user.
-pub(crate) fn caller() -> u32 {
-    // SAFETY: reads a variable.
-    unsafe { pg_sys::GetUserId() }.to_u32()
-}
-
 fn has(role: u32) -> bool {
     // SAFETY: reads the caches of this backend.
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(role)) }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    machine,
+    facts,
     numbers::bigint,
     plan::{next_start::largest_buffers, settings::Planned},
     postgres::{jsonb::Jsonb, settings::BLOCK_BYTES, text::Text},
@@ -60,7 +60,7 @@ fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
     let (size, found) = largest_buffers(&planned, pages, |next| {
         let machine = match host {
             None => {
-                let mut facts = machine::facts()?;
+                let mut facts = facts::few()?;
                 facts.state.next.server = Some(next);
                 Machine::new(facts)
             }

@@ -23,7 +23,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use super::functions::functions;
 use crate::{
     error::Error,
-    machine,
+    facts,
     numbers::{bigint, bigint_or_null},
     postgres::{
         interrupts::check_for_interrupts,
@@ -78,7 +78,7 @@ functions! {
 ///
 /// Errors: as for `hugeinfo_status`.
 fn rows(exact: bool) -> Result<[Row; 1], Error> {
-    let facts = machine::facts()?;
+    let facts = facts::few()?;
     let mut pids = HashSet::new();
     let mut private = Some(0_u64);
     let figures = processes::all(|member, buffer| {

@@ -11,7 +11,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use super::functions::functions;
 use crate::{
     error::Error,
-    machine,
+    facts,
     numbers::{bigint_or_null, pid_or_error},
     others,
     postgres::{encoding::shown, interrupts::check_for_interrupts},
@@ -67,7 +67,7 @@ fn rows() -> Result<Vec<Row>, Error> {
         own.insert(member.process.pid());
         Ok(None::<()>)
     })?;
-    let facts = machine::facts()?;
+    let facts = facts::few()?;
     let pools = facts.state.pools.as_deref().unwrap_or_default();
     let mappings = others::huge_mappings(&root, pools, &own)?;
     let holders = holders::read(&root, &facts.state, &own, &mappings, check_for_interrupts)?;

@@ -11,7 +11,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use super::functions::functions;
 use crate::{
     error::Error,
-    machine,
+    facts,
     numbers::{bigint, bigint_or_null},
     postgres::interrupts::check_for_interrupts,
     processes,
@@ -63,7 +63,7 @@ functions! {
 fn rows() -> Result<Vec<Row>, Error> {
     let root = Root::system();
     let nodes = absent_or(node::read(&root, check_for_interrupts))?.unwrap_or_default();
-    let facts = machine::facts()?;
+    let facts = facts::few()?;
     let faulted_in = processes::faulted_in_by_each()?;
     let of_segment = processes::segment_pages_by_node(facts.state.backing(), &faulted_in)?;
     let mut rows = Vec::new();

@@ -10,7 +10,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use super::functions::functions;
 use crate::{
     error::Error,
-    machine,
+    facts,
     numbers::{bigint, bigint_or_null},
     postgres::{
         processes::{backend_types, is_client_backend},
@@ -51,7 +51,7 @@ functions! {
 ///
 /// Errors: as for `hugeinfo_status`.
 fn rows() -> Result<Vec<Row>, Error> {
-    let facts = machine::facts()?;
+    let facts = facts::few()?;
     let types = backend_types()?;
     let present = processes::all(|member, buffer| {
         let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();

@@ -1,13 +1,9 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use advice::{
-    answer::{self, Answer},
-    render,
-    status::StatusRow,
-};
+use advice::{render, status::StatusRow};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use super::{answer, functions::functions};
+use super::functions::functions;
 use crate::{
     error::Error,
     machine,
@@ -29,6 +25,8 @@ functions! {
         /// The worst finding as text or, if the status is ok, the pages of the segment and what a
         /// restart would get.
         name!(reason, String),
+        /// Lines to paste, including the line for the next boot; NULL if there is nothing to do.
+        name!(remedy, Option<String>),
         /// Setting huge_pages of the running server: off, on or try.
         name!(huge_pages, &'static str),
         /// Setting shared_memory_type of the running server; only mmap can use huge pages.
@@ -75,13 +73,13 @@ functions! {
 /// such a file has an unknown format. Failures of other sources are not errors. Columns are then
 /// NULL, and `status` reports the failure.
 fn rows() -> Result<[Row; 1], Error> {
-    let machine = machine::for_status()?;
-    let verdict = answer::verdict(&machine);
+    let (machine, verdict, remedy) = machine::status()?;
     let row = StatusRow::of(&machine, &verdict);
-    let row = (
+    Ok([(
         row.status,
         row.code,
         shown(row.reason),
+        render::remedy(&machine, &remedy).map(shown_lines),
         row.huge_pages,
         row.shared_memory_type,
         row.in_use,
@@ -95,27 +93,5 @@ fn rows() -> Result<[Row; 1], Error> {
         bigint_or_null(row.shortfall_pages),
         row.fits_after_restart,
         bigint_or_null(row.recommended_nr_hugepages),
-    );
-    machine::keep_for_remedy(verdict.status.needs_attention().then_some(machine));
-    Ok([row])
-}
-
-/// Returns the remedy if `hugeinfo_status()` finds a problem, else NULL, from the facts that
-/// `hugeinfo_status()` read in the same statement. A separate function, so that `SELECT status`
-/// does not read the files of the next boot. Stable, because the planner never leaves out a
-/// volatile function.
-///
-/// Errors: as for `hugeinfo_status()`.
-#[pg_extern(stable, parallel_restricted, cost = 10000)]
-fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
-    let remedy = || {
-        let mut machine = machine::for_remedy()?;
-        let mut answer = Answer::of(&machine);
-        if answer.depends_on_all_processes(&machine) {
-            machine = machine::with_all_processes(machine)?;
-            answer = Answer::of(&machine);
-        }
-        Ok::<_, Error>(render::remedy(&machine, &answer.remedy()).map(shown_lines))
-    };
-    answer(remedy)
+    )])
 }

@@ -41,32 +41,8 @@ CREATE VIEW hugeinfo_pools AS SELECT * FROM hugeinfo_pools();
 CREATE VIEW hugeinfo_postmaster_mappings AS SELECT * FROM hugeinfo_postmaster_mappings();
 CREATE VIEW hugeinfo_runbook AS SELECT * FROM hugeinfo_runbook();
 CREATE VIEW hugeinfo_sources AS SELECT * FROM hugeinfo_sources();
+CREATE VIEW hugeinfo_status AS SELECT * FROM hugeinfo_status();
 CREATE VIEW hugeinfo_vmstat AS SELECT * FROM hugeinfo_vmstat();
-
--- hugeinfo_remedy() is called only if the column is selected.
-CREATE VIEW hugeinfo_status AS
-SELECT status,
-       code,
-       reason,
-       CASE WHEN status IN ('warning', 'critical') THEN hugeinfo_remedy() END AS remedy,
-       huge_pages,
-       shared_memory_type,
-       in_use,
-       page_size_bytes,
-       segment_bytes,
-       segment_pages,
-       huge_page_size_bytes,
-       required_huge_pages,
-       pool_total_pages,
-       pool_available_pages,
-       shortfall_pages,
-       fits_after_restart,
-       recommended_nr_hugepages
-FROM hugeinfo_status();
-COMMENT ON COLUMN hugeinfo_status.remedy IS
-'Lines to paste, including the line for the next boot; NULL if there is nothing to do.';
-COMMENT ON FUNCTION hugeinfo_remedy() IS
-'The column remedy of hugeinfo_status; NULL if there is nothing to do.';
 
 CREATE VIEW hugeinfo_backends AS
 SELECT b.pid,
@@ -148,7 +124,7 @@ DECLARE
         'hugeinfo_report(jsonb)',
         'view hugeinfo_runbook', 'hugeinfo_runbook()',
         'view hugeinfo_sources', 'hugeinfo_sources()',
-        'view hugeinfo_status', 'hugeinfo_status()', 'hugeinfo_remedy()',
+        'view hugeinfo_status', 'hugeinfo_status()',
         'hugeinfo_text()',
         'view hugeinfo_vmstat', 'hugeinfo_vmstat()'];
     home record;

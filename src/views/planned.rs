@@ -3,7 +3,7 @@
 use advice::model::{forecast::Forecast, machine::Machine, other_host};
 use host::{server::state::Server, units::Bytes};
 
-use crate::{error::Error, machine, plan::host::Host};
+use crate::{error::Error, facts, plan::host::Host};
 
 /// The main segment as a percentage of RAM.
 pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
@@ -28,7 +28,7 @@ pub(super) fn is_requested(machine: &Machine, forecast: Option<&Forecast>) -> Op
 
 /// Uses the page sizes and the default size of this kernel unless the host specifies its own.
 pub(super) fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
-    let here = machine::facts()?.state;
+    let here = facts::few()?.state;
     let (default, sizes) = match &host.page_sizes_bytes {
         Some(sizes) => (sizes.first().copied(), sizes.clone()),
         None => {

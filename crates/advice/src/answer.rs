@@ -8,16 +8,12 @@ use super::{
     plan::{Findings, Plan, Remedy},
 };
 use crate::model::{
-    demand::PoolTarget,
     machine::{Machine, ServerState},
-    page_tables,
+    memory, page_tables,
     start::{self, StartOutcome},
     step::Step,
 };
-use host::{
-    server::state::{Backing, Files},
-    units::PageSize,
-};
+use host::server::state::Files;
 
 /// The answer about a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,41 +185,14 @@ impl Answer {
         }
         rows
     }
-
-    /// Whether reading all processes of the server could change the remedy. They also show how
-    /// large page tables are.
-    pub fn depends_on_all_processes(&self, machine: &Machine) -> bool {
-        self.verdict.status.needs_attention()
-            && (page_tables::could_be_large(machine)
-                || with_all_faulted_in(machine).is_some_and(|all| Self::of(&all) != *self))
-    }
 }
 
-/// The machine if other processes have faulted in all of a segment on small pages. `None`: the
-/// segment is on other pages, or all of it is known to be faulted in.
-fn with_all_faulted_in(machine: &Machine) -> Option<Machine> {
-    let faulted_in = machine.faulted_in;
-    let could_be_more = faulted_in.least < faulted_in.most;
-    (could_be_more && machine.backing() == Backing::SmallPages).then(|| {
-        let mut all = machine.clone();
-        all.faulted_in.least = all.faulted_in.most;
-        all
-    })
-}
-
-/// Whether reading all processes of the server could change the verdict.
-pub fn depends_on_all_processes(machine: &Machine) -> bool {
-    with_all_faulted_in(machine).is_some_and(|all| verdict(&all) != verdict(machine))
-}
-
-/// Whether the verdict, or the recommended number of pages, depends on the boot configuration,
-/// because pages that it asks for are not idle.
-pub fn depends_on_boot(machine: &Machine) -> bool {
-    let next = machine.next_start();
-    machine.pools().any(|pool| {
-        let target = PoolTarget::of(machine, PageSize(pool.page_bytes), &next);
-        target.is_some_and(|target| target.persistent > target.after.total())
-    })
+/// Whether the answer depends on the processes of the server: how much of a segment on small pages
+/// they have faulted in, or how large their page tables are.
+pub fn depends_on_processes(machine: &Machine) -> bool {
+    memory::depends_on_faulted_in(machine)
+        || page_tables::could_be_large(machine)
+            && verdict(machine).status.needs_attention()
 }
 
 /// The steps of the plan that set up the next boot without a restart, if they are enough.
@@ -321,16 +290,21 @@ fn pending(machine: &Machine) -> Option<&'static str> {
     }
 }
 
-/// Whether the server is healthy by its own facts. Other facts cannot change that, except pending
-/// settings and other servers. False on small pages, and on huge pages that count as memory of the
-/// cgroup, because the verdict then also depends on memory.
-pub fn is_healthy_by_facts(machine: &Machine) -> bool {
+/// The verdict on a server that is healthy by its own facts. Other facts cannot change that, except
+/// pending settings and other servers. `None`: it is not, or it is on small pages, or on huge pages
+/// that count as memory of the cgroup, because the verdict then also depends on memory.
+pub fn verdict_if_healthy(machine: &Machine) -> Option<Verdict> {
     let hugetlb = machine.state.hugetlb.as_ref();
-    // The verdict is the most expensive condition.
-    machine.is_on_huge_pages() == Some(true)
+    let is_decided = machine.is_on_huge_pages() == Some(true)
         && hugetlb.is_ok_and(|hugetlb| !hugetlb.counts_as_memory)
-        && matches!(start::outcome(machine), StartOutcome::HugePages(_))
-        && verdict(machine).status == Status::Ok
+        && matches!(start::outcome(machine), StartOutcome::HugePages(_));
+    if !is_decided {
+        return None;
+    }
+    let decisive = ALL.iter().filter(|id| id.is_about_server(machine));
+    let findings: Vec<_> = decisive.map(|id| (*id, id.judge(machine))).collect();
+    let verdict = Verdict::of(machine, &findings);
+    (verdict.status == Status::Ok).then_some(verdict)
 }
 
 /// Whether the facts alone show idle pages that are worth releasing.

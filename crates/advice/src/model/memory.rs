@@ -200,6 +200,36 @@ pub fn available_once_stopped(machine: &Machine, small_bytes: Bytes) -> Option<B
     Some(available - not_faulted_in_by_others(machine) - small_bytes - reserve(machine)?)
 }
 
+/// Whether it matters how much of this server's segment on small pages has been faulted in, because
+/// memory might not hold the rest of it and all pools that servers could want, or a cgroup might not
+/// hold a whole segment in addition to its other memory.
+pub fn depends_on_faulted_in(machine: &Machine) -> bool {
+    let segment = segment_on_small_pages(machine);
+    if machine.faulted_in.least >= segment {
+        return false;
+    }
+    let limits = machine
+        .whole_state()
+        .and_then(|state| state.memory_limits.as_deref().ok())
+        .unwrap_or_default();
+    let needed = segment.max(Bytes(machine.state.needed_bytes()));
+    let is_short = |limit: &MemoryLimit| {
+        Bytes(limit.kept_bytes()) + needed > Bytes(limit.limit_bytes)
+    };
+    // A segment takes at most one page more than its bytes.
+    let largest = machine.pools().map(|pool| pool.page_bytes).max();
+    let with_page = |bytes: Bytes| bytes + Bytes(largest.unwrap_or(0));
+    let wanted = with_page(needed)
+        + other_servers(machine)
+            .iter()
+            .filter_map(|other| other.segment.as_ref())
+            .map(|segment| with_page(Bytes(segment.bytes)))
+            .sum()
+        + (in_pools_at_boot(machine, None) - in_pools(machine));
+    limits.iter().any(is_short)
+        || missing_for_pools(machine, wanted).is_some_and(|missing| missing > Bytes(0))
+}
+
 /// The strict commit limit (`vm.overcommit_memory = 2`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitLimit {

@@ -1,6 +1,10 @@
 //! RAM that the pools leave, and small pages that have not been faulted in yet.
 
-use advice::{answer::Answer, model::step::Step, render};
+use advice::{
+    answer::{self, Answer},
+    model::step::Step,
+    render,
+};
 use host::server::{
     configuration::RequestedPages,
     setting::{Setting, SettingSource},
@@ -588,8 +592,7 @@ fn a_shortage_can_depend_on_all_processes() {
         scene.on_small_pages(25 * GB, 0);
         scene.faulted_in(touched);
         scene.available = Some(available);
-        let machine = scene.machine();
-        Answer::of(&machine).depends_on_all_processes(&machine)
+        answer::depends_on_processes(&scene.machine())
     };
     assert!(depends(2 * GB, 20 * GB));
     // All of the segment has been faulted in.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Take},
     os::fd::{AsRawFd, OwnedFd},
     path::PathBuf,
 };
@@ -54,18 +54,24 @@ fn is_of_kernel(file: &File) -> io::Result<bool> {
 }
 
 /// Opens the file that was looked up with [`WRITTEN`], if it is a regular file of a user, which
-/// does not block. `None`: another file, such as a symbolic link with `O_NOFOLLOW`, or one of the
-/// kernel.
-pub fn if_regular(found: OwnedFd) -> io::Result<Option<File>> {
+/// does not block, to be read up to its present size. `None`: another file, such as a symbolic link
+/// with `O_NOFOLLOW`, or one of the kernel.
+pub fn if_regular(found: OwnedFd) -> io::Result<Option<Take<File>>> {
     let found = File::from(found);
-    if !found.metadata()?.is_file() || is_of_kernel(&found)? {
+    let metadata = found.metadata()?;
+    if !metadata.is_file() || is_of_kernel(&found)? {
         return Ok(None);
     }
+    // Saves the read at the end. A file system need not know the size.
+    let bytes = match metadata.len() {
+        0 => u64::MAX,
+        bytes => bytes,
+    };
     // Does not wait for the owner of a lease.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let link = format!("/proc/self/fd/{}", found.as_raw_fd());
     let opened = rustix::fs::open(link, flags, Mode::empty())?;
-    Ok(Some(File::from(opened)))
+    Ok(Some(File::from(opened).take(bytes)))
 }
 
 /// Reads a file of a user that was looked up with [`WRITTEN`]. A file that is not regular counts as

@@ -11,7 +11,7 @@ use std::{
     collections::{HashMap, VecDeque},
     ffi::{OsStr, OsString},
     fs::File,
-    io::{self, BufReader},
+    io::{self, BufReader, Take},
     os::{
         fd::{AsFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
@@ -244,7 +244,8 @@ impl Found {
 
     /// Opens the file, if it is a regular one. Errors: it is not.
     pub fn open(self) -> io::Result<File> {
-        if_regular(self.file)?.ok_or_else(|| io::Error::other("not a regular file"))
+        let file = if_regular(self.file)?.map(Take::into_inner);
+        file.ok_or_else(|| io::Error::other("not a regular file"))
     }
 
     /// Reads the file (see [`read_written`]). Errors: it has more than [`LARGEST_SMALL`] bytes.

@@ -154,7 +154,7 @@ pub fn unfinished(errno: i32) -> Absent {
 ///
 /// Every server has such a segment, with any `shared_memory_type` (port/sysv_shmem.c
 /// `PGSharedMemoryCreate`). Servers in other IPC or PID namespaces, such as containers, are
-/// missing. Reads one file.
+/// missing, or have the number 0. Reads one file.
 ///
 /// Errors: absent if the kernel has no System V shared memory.
 pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
@@ -162,7 +162,6 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
     let used = segments.iter().filter(|segment| segment.attached > 0);
     let mut creators: Vec<u32> = used
         .filter_map(|segment| u32::try_from(segment.creator).ok())
-        .filter(|&creator| creator != 0)
         .collect();
     creators.sort_unstable();
     creators.dedup();
@@ -195,25 +194,25 @@ pub fn read(
     let mut pids = Process::numbers(root)?;
     pids.retain(|pid| !children.contains(pid));
     pids.extend(own);
-    read_each(root, own, pids, report)
+    let creators = absent_or(candidates(root))?.unwrap_or_default();
+    read_each(root, own, pids, creators, report)
 }
 
-/// Like [`read`], but examines only the [`candidates`], and not `own`. The cost does not depend on
-/// the number of processes of the host.
+/// Like [`read`], but examines only these [`candidates`]. The cost does not depend on the number of
+/// processes of the host.
 pub fn read_candidates(
     root: &Root,
-    own: Option<u32>,
+    candidates: Vec<u32>,
     report: impl FnMut(Progress),
 ) -> Result<(), ReadError> {
-    let mut pids = candidates(root)?;
-    pids.retain(|&pid| Some(pid) != own);
-    read_each(root, own, pids, report)
+    read_each(root, None, candidates.clone(), candidates, report)
 }
 
 fn read_each(
     root: &Root,
     own: Option<u32>,
     mut pids: Vec<u32>,
+    creators: Vec<u32>,
     mut report: impl FnMut(Progress),
 ) -> Result<(), ReadError> {
     pids.sort_unstable();
@@ -222,7 +221,7 @@ fn read_each(
         root,
         own,
         directories: Vec::new(),
-        creators: absent_or(candidates(root))?.unwrap_or_default(),
+        creators,
         users: absent_or(passwd::read(root))?.unwrap_or_default(),
     };
     let mut buffer = Vec::with_capacity(4096);

@@ -108,12 +108,16 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Files, ReadError> {
     };
     let mut sysctl = Vec::new();
     let conf = real(root, SYSCTL_CONF);
-    let mut is_linked = false;
+    let mut linked = None;
     for (path, resolved) in reader.drop_ins("sysctl.d")? {
         let is_link = fs::read_link(root.path(&path)).is_ok();
         let real = resolved.filter(|_| !is_link).or_else(|| real(root, &path));
-        is_linked |= real.is_some() && real == conf;
-        sysctl.push(reader.sysctl_file(&path, real, has_systemd)?);
+        let is_linked = real.is_some() && real == conf;
+        let file = reader.sysctl_file(&path, real, has_systemd)?;
+        if is_linked {
+            linked = Some(file.clone());
+        }
+        sysctl.push(file);
     }
     // Directories that cannot be read.
     for unread in reader.others.drain(..) {
@@ -122,8 +126,17 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Files, ReadError> {
             ..SysctlFile::new(Path::new(&unread.file), has_systemd)
         });
     }
-    if conf.is_some() && !(has_systemd && is_linked) {
-        sysctl.push(reader.sysctl_file(Path::new(SYSCTL_CONF), conf, has_systemd)?);
+    match linked {
+        Some(_) if has_systemd => {}
+        Some(SysctlFile { local, text, .. }) => sysctl.push(SysctlFile {
+            local,
+            text,
+            ..SysctlFile::new(Path::new(SYSCTL_CONF), has_systemd)
+        }),
+        None if conf.is_some() => {
+            sysctl.push(reader.sysctl_file(Path::new(SYSCTL_CONF), conf, has_systemd)?);
+        }
+        None => {}
     }
     if has_systemd {
         for (path, _) in reader.drop_ins("tmpfiles.d")? {
