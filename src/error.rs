@@ -25,14 +25,6 @@ pub(crate) enum Error {
     Read(ReadError),
     /// An allocation failed.
     OutOfMemory,
-    /// The SQL objects of this database do not fit this version of the library.
-    OtherVersion {
-        library: &'static str,
-        objects: String,
-        is_library_older: bool,
-    },
-    /// `before` is not a row of `hugeinfo_footprint`.
-    NotAFootprint,
     /// An action on a file failed.
     File {
         /// The verb after "could not".
@@ -157,29 +149,6 @@ impl From<Error> for ErrorReport {
                 (code, read.to_string(), hint)
             }
             Error::OutOfMemory => (ERRCODE_OUT_OF_MEMORY, "out of memory".to_owned(), None),
-            Error::OtherVersion {
-                library,
-                objects,
-                is_library_older,
-            } => (
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("extension pg_hugeinfo is version {objects} in this database, but its library is version {library}"),
-                Some(if objects.ends_with("-dev") {
-                    format!("A development version cannot be upgraded. Save grants and views, then run DROP EXTENSION pg_hugeinfo CASCADE and CREATE EXTENSION pg_hugeinfo, or install the library of version {objects}.")
-                } else if is_library_older {
-                    format!("Connect again, because a session keeps the library that it has loaded. If that does not help, install the library of version {objects}.")
-                } else {
-                    "Run ALTER EXTENSION pg_hugeinfo UPDATE in this database.".to_owned()
-                }),
-            ),
-            Error::NotAFootprint => (
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                "before must be a row of hugeinfo_footprint".to_owned(),
-                Some(
-                    "SELECT hugeinfo_report(before => to_jsonb(f)) FROM saved_footprint AS f"
-                        .to_owned(),
-                ),
-            ),
             Error::File {
                 action,
                 path,

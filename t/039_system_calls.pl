@@ -1,7 +1,7 @@
 # Counts the system calls of hugeinfo_status, which, unlike its time, do not depend on the load of
 # the machine. Their number does not grow with backends, other processes, mounts and memory in use,
-# or with other servers while this one is healthy. A session retains no memory or files, and notices
-# changed mounts.
+# or with other servers while this one is healthy, and no file is opened twice. A session retains no
+# memory or files, and notices changed mounts.
 use strict;
 use warnings;
 
@@ -20,26 +20,58 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $kb = default_page_kb();
-my $BACKENDS = 100;
+my $BACKENDS = 200;
 my $PROCESSES = 500;
 my $scratch = File::Temp::tempdir(CLEANUP => 1);
 
-# Counts the system calls of a query in the session's backend, and in processes that it starts. The
-# third execution counts, because the first ones load the library and fill caches of PostgreSQL.
-sub count
+# Returns the system calls of a query in the session's backend and in processes that it starts, each
+# after the PID. The third execution counts, because the first ones load the library and fill caches
+# of PostgreSQL.
+sub calls
 {
 	my ($session, $query) = @_;
 	$session->query($query) for 1, 2;
 	my $trace = File::Temp->new;
 	my $error = '';
-	my $run = IPC::Run::start([ 'strace', '--follow-forks', "--output=$trace", '--attach=' . $session->pid ], '<', '/dev/null', '2>', \$error);
+	my @strace = (qw(strace --follow-forks --decode-fds=path), "--output=$trace", '--attach=' . $session->pid);
+	my $run = IPC::Run::start(\@strace, '<', '/dev/null', '2>', \$error);
 	until_true(sub { $run->pump_nb; !$run->pumpable || $error =~ /attached/ });
 	$session->query($query);
 	$run->signal('INT');
 	$run->finish;
 	cannot("strace cannot attach, see kernel.yama.ptrace_scope: $error") unless $error =~ /attached/;
-	my @calls = grep { !/^\d+ +(?:[-+<]|(?:epoll_wait|recvfrom|sendto)\()/ } split /\n/, slurp_file("$trace");
-	return scalar @calls;
+	return grep { !/^\d+ +(?:[-+<]|(?:epoll_wait|recvfrom|sendto)\()/ } split /\n/, slurp_file("$trace");
+}
+
+sub count
+{
+	return scalar(my @calls = calls(@_));
+}
+
+# Those of the backend alone.
+sub own_calls
+{
+	my ($session, $query) = @_;
+	my $pid = $session->pid;
+	return grep { /^$pid / } calls($session, $query);
+}
+
+# Checks that the backend opens no file twice. Exempt are directories, the second step of opening a
+# file of a user, which begins with a lookup, and the list of cgroups, which is read for each
+# controller.
+sub opens_each_file_once
+{
+	my ($session, $query, $name) = @_;
+	my %opened;
+	for (grep { !/O_DIRECTORY/ } own_calls($session, $query))
+	{
+		my ($directory, $file) = /\bopen(?:at\(\w+(?:<([^>]*)>)?, |\()"([^"]*)".*\) = \d/ or next;
+		$file = "$directory/$file" unless $file =~ m{^/};
+		$opened{$file}++ unless $file =~ m{^/proc/self/fd/|^/proc/\d+/cgroup$};
+	}
+	cmp_ok(scalar(keys %opened), '>', 5, "$name: files are opened");
+	is_deeply([ grep { $opened{$_} > 1 } sort keys %opened ], [], "$name: no file is opened twice");
+	return;
 }
 
 # Checks that the number of system calls differs by at most 10%.
@@ -107,7 +139,8 @@ sub cover
 my $STATUS = 'SELECT * FROM hugeinfo_status';
 my $node = new_server('traced', max_connections => $BACKENDS + 10);
 my $need = $kb && required_pages($node, $kb);
-$node->stop;
+my $other = new_server('other', huge_pages => 'off');
+$_->stop for $node, $other;
 
 SKIP:
 {
@@ -117,7 +150,7 @@ SKIP:
 
 	# A separate IPC namespace hides other servers on this host.
 	my @alone = qw(unshare --user --map-current-user --ipc);
-	for ([ 'with a remedy', 0, 'warning', 220 ], [ 'healthy', $need, 'ok', 120 ])
+	for ([ 'with a remedy', 0, 'warning', 170 ], [ 'healthy', $need, 'ok', 47 ])
 	{
 		my ($name, $pages, $status, $most) = @$_;
 		pools_of_one_size($kb, $pages);
@@ -127,6 +160,7 @@ SKIP:
 			is($session->value('SELECT status FROM hugeinfo_status'), $status, "$name: the status");
 			$few = count($session, $STATUS);
 			cmp_ok($few, '<=', $most, "$name: at most $most system calls");
+			opens_each_file_once($session, $STATUS, $name);
 			with_backends($node, sub { is_flat(count($session, $STATUS), $few, "$name, $BACKENDS backends") });
 			with_processes(sub { is_flat(count($session, $STATUS), $few, "$name, $PROCESSES other processes") });
 			$session->query('CREATE TABLE IF NOT EXISTS filler AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) AS n');
@@ -134,15 +168,22 @@ SKIP:
 			retains_nothing($session, $name);
 		});
 
-		# A healthy server does not read other servers.
-		if ($status eq 'ok')
-		{
-			my $other = new_server('other', huge_pages => 'off');
-			in_namespace($node, "$name, another server", ['env'], sub {
-				is_flat(count(HugeInfo::Session->new($node), $STATUS), $few, "$name, another server");
+		# A healthy server does not read other servers. Otherwise a copy of the backend reads them.
+		$other->start;
+		in_namespace($node, "$name, another server", ['env'], sub {
+			my $session = HugeInfo::Session->new($node);
+			if ($status eq 'ok')
+			{
+				is_flat(count($session, $STATUS), $few, "$name, another server");
+				return;
+			}
+			with_backends($node, sub {
+				my $own = own_calls($session, $STATUS);
+				cmp_ok($own, '<=', 1.2 * $few, "$name, another server and $BACKENDS backends: $own system calls of the backend, $few before");
+				opens_each_file_once($session, $STATUS, "$name, another server");
 			});
-			$other->stop;
-		}
+		});
+		$other->stop;
 
 		# A shell in the server's mount namespace covers directories on request.
 		my $dir = File::Temp::tempdir(CLEANUP => 1);

@@ -34,16 +34,17 @@ fn changed_since_reload() -> bool {
     }
     let is_newer = |file: &Path| change_time::of_path(file).is_some_and(|changed| changed > read);
     let config_file = places::config_file();
-    let files = setting_source::files();
+    let mut files = setting_source::files();
     // Directories in which other files also change.
     let busy = [places::data_directory(), directory(&config_file)];
-    let included = files.iter().map(|file| directory(file));
-    let included = included.filter(|directory| !busy.contains(directory));
-    is_newer(&config_file)
-        || is_newer(&places::auto_conf())
-        || is_newer(&directory(&config_file).join("conf.d"))
-        || files.iter().any(|file| is_newer(file))
-        || included.into_iter().any(|directory| is_newer(&directory))
+    let included: Vec<_> = files
+        .iter()
+        .map(|file| directory(file))
+        .filter(|directory| !busy.contains(directory))
+        .chain([directory(&config_file).join("conf.d")])
+        .collect();
+    files.extend([config_file, places::auto_conf()]);
+    files.iter().chain(&included).any(|path| is_newer(path))
 }
 
 fn directory(file: &Path) -> PathBuf {

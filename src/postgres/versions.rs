@@ -5,7 +5,7 @@
 //! would be wrong, or PostgreSQL would read invalid memory. Therefore, the library serves no other
 //! version, not even one with the same columns.
 
-use pgrx::{FromDatum, pg_sys};
+use pgrx::{FromDatum, PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pg_sys};
 
 use crate::error::Error;
 
@@ -13,14 +13,24 @@ const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// Errors: the objects have another version than the library.
 pub(crate) fn check() -> Result<(), Error> {
-    match of_objects() {
-        Some(objects) if objects != LIBRARY => Err(Error::OtherVersion {
-            library: LIBRARY,
-            is_library_older: order(&objects) > order(LIBRARY),
-            objects,
-        }),
-        _ => Ok(()),
-    }
+    let Some(objects) = of_objects().filter(|objects| objects != LIBRARY) else {
+        return Ok(());
+    };
+    let hint = if objects.ends_with("-dev") {
+        format!(
+            "A development version cannot be upgraded. Save grants and views, then run DROP EXTENSION pg_hugeinfo CASCADE and CREATE EXTENSION pg_hugeinfo, or install the library of version {objects}."
+        )
+    } else if order(&objects) > order(LIBRARY) {
+        format!(
+            "Connect again, because a session keeps the library that it has loaded. If that does not help, install the library of version {objects}."
+        )
+    } else {
+        "Run ALTER EXTENSION pg_hugeinfo UPDATE in this database.".to_owned()
+    };
+    let message = format!(
+        "extension pg_hugeinfo is version {objects} in this database, but its library is version {LIBRARY}"
+    );
+    Err(Error::new(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(hint))
 }
 
 /// Sorts versions. A `-dev` version comes before its release, and text that is no version first.

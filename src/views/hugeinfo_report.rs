@@ -46,14 +46,19 @@ fn hugeinfo_report(before: default!(Option<Jsonb>, "NULL")) -> Result<String, Er
 }
 
 fn saved(row: Jsonb) -> Result<Figures, Error> {
-    let Jsonb::Object(columns) = row else {
-        return Err(Error::NotAFootprint);
+    let figures = || {
+        let Jsonb::Object(columns) = row else {
+            return None;
+        };
+        Figures::of_row(|name| {
+            let (_, value) = columns.iter().find(|(column, _)| column == name)?;
+            value.as_ref()?.to_str().ok()?.parse().ok()
+        })
     };
-    let column = |name: &str| {
-        let (_, value) = columns.iter().find(|(column, _)| column == name)?;
-        value.as_ref()?.to_str().ok()?.parse().ok()
-    };
-    Figures::of_row(column).ok_or(Error::NotAFootprint)
+    figures().ok_or_else(|| {
+        Error::invalid("before must be a row of hugeinfo_footprint")
+            .hint("SELECT hugeinfo_report(before => to_jsonb(f)) FROM saved_footprint AS f")
+    })
 }
 
 fn seen(before: Option<Figures>) -> Result<Subject, Error> {

@@ -5,7 +5,7 @@
  *     status_floor PID ADDRESS TIMES
  *
  * PID is the postmaster, and ADDRESS a hexadecimal address inside its main segment. The output is
- * explained in floor.h. Has to read the same files as for_status in src/machine.rs: tools/bench/status
+ * explained in floor.h. Has to read the same files as few in src/facts.rs: tools/bench/status
  * compares the number of reads. Needs PROCMAP_QUERY (Linux 6.11).
  */
 #include "floor.h"
@@ -28,8 +28,8 @@ struct procmap_query
 #define POOLS "/sys/kernel/mm/hugepages"
 
 static const char *const counters[] = {"nr", "free", "resv", "surplus", "nr_overcommit"};
-/* The main file, the file of ALTER SYSTEM, and the files with settings: here the main file. */
-static const char *const configuration[] = {"postgresql.conf", "postgresql.auto.conf", "postgresql.conf"};
+/* The main file, the file of ALTER SYSTEM, and the directory of included files. */
+static const char *const configuration[] = {"postgresql.conf", "postgresql.auto.conf", "conf.d"};
 static const char *const limits[2][4] = {
 	{"limit_in_bytes", "usage_in_bytes", "rsvd.limit_in_bytes", "rsvd.usage_in_bytes"},
 	{"max", "current", "rsvd.max", "rsvd.current"},
@@ -159,7 +159,7 @@ status(const char *pid, uint64_t address)
 	slurp_record("/proc/meminfo");
 	slurp_record("/sys/devices/system/node/has_memory");
 	for (int i = 0; i < 3; i++)
-		stat(named("/proc/%s/cwd/%s", pid, configuration[i]), &file);
+		lstat(named("/proc/%s/cwd/%s", pid, configuration[i]), &file);
 	slurp_record(named("/proc/%s/cgroup", pid));
 	if (!*group)
 		return;

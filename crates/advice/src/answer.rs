@@ -191,8 +191,7 @@ impl Answer {
 /// they have faulted in, or how large their page tables are.
 pub fn depends_on_processes(machine: &Machine) -> bool {
     memory::depends_on_faulted_in(machine)
-        || page_tables::could_be_large(machine)
-            && verdict(machine).status.needs_attention()
+        || page_tables::could_be_large(machine) && verdict(machine).status.needs_attention()
 }
 
 /// The steps of the plan that set up the next boot without a restart, if they are enough.

@@ -213,9 +213,8 @@ pub fn depends_on_faulted_in(machine: &Machine) -> bool {
         .and_then(|state| state.memory_limits.as_deref().ok())
         .unwrap_or_default();
     let needed = segment.max(Bytes(machine.state.needed_bytes()));
-    let is_short = |limit: &MemoryLimit| {
-        Bytes(limit.kept_bytes()) + needed > Bytes(limit.limit_bytes)
-    };
+    let is_short =
+        |limit: &MemoryLimit| Bytes(limit.kept_bytes()) + needed > Bytes(limit.limit_bytes);
     // A segment takes at most one page more than its bytes.
     let largest = machine.pools().map(|pool| pool.page_bytes).max();
     let with_page = |bytes: Bytes| bytes + Bytes(largest.unwrap_or(0));

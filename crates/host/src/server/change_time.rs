@@ -5,7 +5,7 @@
 
 use std::{os::fd::AsFd, path::Path, time::Duration};
 
-use rustix::fs::{Stat, fstat, lstat, stat};
+use rustix::fs::{FileType, Stat, fstat, lstat, stat};
 
 /// Time since 1970 when an open file was last changed. `None`: unknown.
 pub fn of(file: &impl AsFd) -> Option<Duration> {
@@ -14,9 +14,12 @@ pub fn of(file: &impl AsFd) -> Option<Duration> {
 
 /// Like [`of`], for a path: when the file, or a link in the last part of the path, was changed.
 pub fn of_path(path: &Path) -> Option<Duration> {
-    let link = lstat(path).ok()?;
-    let file = stat(path).ok()?;
-    time(&link).max(time(&file))
+    let found = lstat(path).ok()?;
+    let changed = time(&found);
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Symlink => changed.max(time(&stat(path).ok()?)),
+        _ => changed,
+    }
 }
 
 fn time(stat: &Stat) -> Option<Duration> {
