@@ -6,10 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use host::{
-    next_start::SIZING,
-    server::setting::{FileLine, Setting, SettingSource},
-};
+use host::server::setting::{FileLine, Setting, SettingSource};
 use pgrx::pg_sys;
 
 use super::{c_string, places, roles, settings};
@@ -27,13 +24,11 @@ pub(crate) fn in_effect() -> BTreeMap<&'static str, Setting> {
 
 /// The files with settings that affect the size of shared memory.
 pub(super) fn files() -> BTreeSet<PathBuf> {
-    let file = |name| {
-        settings::with_setting(name, |record| match source(record, true) {
-            SettingSource::File(Some(line)) => Some(line.path),
-            _ => None,
-        })
+    let file = |record| match source(record, true) {
+        SettingSource::File(Some(line)) => Some(line.path),
+        _ => None,
     };
-    SIZING.into_iter().filter_map(file).flatten().collect()
+    settings::sizing().filter_map(file).collect()
 }
 
 /// The source as in `pg_settings`, which shows files only to roles that can read all settings.

@@ -1,6 +1,6 @@
 //! The settings of the server.
 
-use std::ffi::CStr;
+use std::{cell::Cell, ffi::CStr};
 
 use host::next_start::SIZING;
 use pgrx::pg_sys;
@@ -61,14 +61,31 @@ pub(crate) const LIBRARIES: &CStr = c"shared_preload_libraries";
 
 /// True if one of [`SIZING`] or the libraries is pending a restart, as of the last reload.
 pub(super) fn wait_for_restart() -> bool {
-    let mut all = SIZING.into_iter().chain([LIBRARIES]);
-    all.any(waits_for_restart)
+    sizing().any(is_pending) || waits_for_restart(LIBRARIES)
 }
 
 /// True if the setting is pending a restart, as of the last reload.
 pub(crate) fn waits_for_restart(name: &CStr) -> bool {
-    let waits = pg_sys::GUC_PENDING_RESTART.cast_signed();
-    with_setting(name, |record| record.status & waits != 0).unwrap_or(false)
+    with_setting(name, is_pending).unwrap_or(false)
+}
+
+fn is_pending(record: &pg_sys::config_generic) -> bool {
+    record.status & pg_sys::GUC_PENDING_RESTART.cast_signed() != 0
+}
+
+/// Those of [`SIZING`] that this version of PostgreSQL has. Looked up once, because each
+/// `hugeinfo_status` needs all of them.
+pub(super) fn sizing() -> impl Iterator<Item = &'static pg_sys::config_generic> {
+    type Records = [*const pg_sys::config_generic; SIZING.len()];
+    thread_local! {
+        static RECORDS: Cell<Option<Records>> = const { Cell::new(None) };
+    }
+    let records = RECORDS.get().unwrap_or_else(|| SIZING.map(find));
+    RECORDS.set(Some(records));
+    // SAFETY: null, or a record that is never freed.
+    records
+        .into_iter()
+        .filter_map(|record| unsafe { record.as_ref() })
 }
 
 /// Lets PostgreSQL check a value as in ALTER SYSTEM, and raise its own error. Changes nothing.
