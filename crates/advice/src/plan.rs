@@ -1,5 +1,7 @@
 //! The plan: the steps from a machine to its desired state, computed once for each answer.
 
+use std::mem::discriminant;
+
 use super::{
     checks::{self, CheckId},
     decision::{self, Decision},
@@ -132,9 +134,14 @@ impl Plan {
             }
         }
         let first = about_small_pages(machine, &decision).unwrap_or(decision);
+        // A smaller figure for the same memory is settled with the first one.
+        let is_covered = |later: &Decision| {
+            let is_less = later.missing().is_some() && later.missing() <= first.missing();
+            *later == first || is_less && discriminant(later) == discriminant(&first)
+        };
         let at_boot = boot.decision.filter(|_| needs_boot(findings));
-        let mut remaining: Vec<_> = [Some(first), at_boot].into_iter().flatten().collect();
-        remaining.dedup();
+        let at_boot = at_boot.filter(|later| !is_covered(later));
+        let remaining = [Some(first), at_boot].into_iter().flatten().collect();
         Self { steps, remaining }
     }
 

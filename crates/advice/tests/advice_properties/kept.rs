@@ -48,7 +48,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 20] = [
+pub const ROWS: [Row; 21] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -469,6 +469,30 @@ pub const ROWS: [Row; 20] = [
                 huge_pages: 'f',
                 ..OTHER
             }];
+        },
+        decisions_are_enough,
+    ),
+    // Less memory is missing at boot than now.
+    (
+        |spec| {
+            bare(spec);
+            spec.server.is_on_huge_pages = false;
+            spec.host.nodes_gb = vec![8];
+            spec.host.used_percent = 20;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.pools[0].persistent = exact_plus(42);
+            spec.pools[1].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            spec.others = vec![OtherSpec { mb: 715, ..OTHER }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 72,
+                plus_kb: 1_300_480,
+                size: SizeSpec::Nth(1),
+                ..next(spec)
+            });
         },
         decisions_are_enough,
     ),
