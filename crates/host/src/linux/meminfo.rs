@@ -129,6 +129,8 @@ usage! {
     free = "MemFree",
     /// `MemAvailable`: memory that new programs can get without swapping.
     available = "MemAvailable",
+    /// `Shmem`: shared memory and tmpfs, in RAM.
+    shmem = "Shmem",
     /// `SwapTotal`.
     swap_total = "SwapTotal",
     /// `SwapFree`.
@@ -143,6 +145,15 @@ usage! {
     committed = "Committed_AS",
     /// `Hugetlb`: all pools of huge pages of all sizes, used or not.
     hugetlb = "Hugetlb",
+}
+
+impl Usage {
+    /// Shared memory on small pages that has been faulted in, at most: in RAM, or swapped out.
+    /// `None`: unknown.
+    pub fn shared(&self) -> Option<u64> {
+        let swapped = self.swap_total?.saturating_sub(self.swap_free?);
+        Some(self.shmem?.saturating_add(swapped))
+    }
 }
 
 #[cfg(test)]

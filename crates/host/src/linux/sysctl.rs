@@ -21,6 +21,9 @@ pub struct Vm {
     pub overcommit_bytes: Option<i64>,
     /// `admin_reserve_kbytes`, in bytes: the part of `CommitLimit` that only root can use.
     pub admin_reserve_bytes: Option<i64>,
+    /// `user_reserve_kbytes`, in bytes: the most that a process has to leave of `CommitLimit`, so
+    /// that a large one can be stopped.
+    pub user_reserve_bytes: Option<i64>,
     /// `swappiness`: 0 to 200, how much the kernel prefers swapping to dropping cached files.
     pub swappiness: Option<i64>,
     /// `hugetlb_shm_group`: the group that is allowed to create System V segments on huge pages.
@@ -46,6 +49,7 @@ pub fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
         overcommit_ratio: number(root, "overcommit_ratio")?,
         overcommit_bytes: kilobytes(root, "overcommit_kbytes")?,
         admin_reserve_bytes: kilobytes(root, "admin_reserve_kbytes")?,
+        user_reserve_bytes: kilobytes(root, "user_reserve_kbytes")?,
         ..vm
     })
 }
@@ -68,6 +72,7 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
         overcommit_ratio: number("overcommit_ratio")?,
         overcommit_bytes: kilobytes(root, "overcommit_kbytes")?,
         admin_reserve_bytes: kilobytes(root, "admin_reserve_kbytes")?,
+        user_reserve_bytes: kilobytes(root, "user_reserve_kbytes")?,
         swappiness: number("swappiness")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,
         hugetlb_optimize_vmemmap: number("hugetlb_optimize_vmemmap")?.map(|value| value != 0),
