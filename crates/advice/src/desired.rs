@@ -6,8 +6,9 @@ use super::{
     planned::Planned,
 };
 use crate::model::{
+    apply::Blocked,
     demand::{self, Demands, PoolTarget},
-    limits,
+    forecast, limits,
     machine::Machine,
     memory, next_boot, numa, page_tables,
     step::{LimitChange, Pending, SettingChange, Step},
@@ -156,7 +157,7 @@ impl Desired {
             && !machine.is_muted("pool_size")
             && !machine.is_bound_to_nodes()
             && (self.restart || !will_release)
-            && demand::is_much_idle(
+            && forecast::is_much_idle(
                 machine,
                 target.persistent - target.recommended(),
                 target.after.total(),
@@ -213,6 +214,8 @@ impl Boot {
                 Err(decision) => boot.decision = boot.decision.or(Some(decision)),
             }
         }
+        let present = || present_line(&at, at.size_asked_for(next)?, next);
+        boot.decision = boot.decision.or_else(present);
         boot
     }
 }
@@ -281,6 +284,17 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             },
         }),
     }
+}
+
+/// The decision about a line that sets all pages that are needed, and more than the host can hold.
+fn present_line(machine: &Machine, size: PageSize, next: &Server) -> Option<Decision> {
+    let demands = Demands::at_boot(machine, size, next)?;
+    let request = machine.next_boot()?.pages(size.0)?;
+    let asked = Pages(request.pages);
+    let blocked = next_boot::blocked(machine, &demands, asked)?;
+    let is_too_large = matches!(blocked, Blocked::Memory { .. } | Blocked::CommitLimit(_));
+    (asked >= demands.total() && is_too_large)
+        .then(|| decision::for_boot(machine, &demands, blocked))
 }
 
 /// Why a server that starts on that many pages after the next boot would be killed. The limits of

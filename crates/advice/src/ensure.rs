@@ -1,14 +1,10 @@
 //! Pages for the next start of a server that does not run, in addition to the demands of the host.
 
-use super::{
-    decision::{self, Decision},
-    thresholds::ENSURE_LEAVES_BYTES,
-};
+use super::decision::{self, Decision};
 use crate::model::{
-    apply::{Blocked, ready_pages},
+    apply::ready_pages,
     forecast::Forecast,
     machine::Machine,
-    memory,
     start::{self, Reason, StartOutcome},
     step::Step,
 };
@@ -49,10 +45,6 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     };
     let blocked = |blocked| decision::for_blocked(machine, size, target.required, blocked);
     let after = machine.apply_all(&steps).map_err(blocked)?;
-    let missing = missing_for_system(&after);
-    if missing > Bytes(0) && memory::in_pools(&after) > memory::in_pools(machine) {
-        return Err(blocked(Blocked::Memory { missing }));
-    }
     match start::outcome(&after) {
         StartOutcome::HugePages(_) if only_grows(machine, &steps) => Ok(steps),
         _ => Err(decision::for_next_start(machine)),
@@ -121,15 +113,6 @@ pub fn starting_later(stopped: Option<&Machine>) -> Option<Instance> {
         is_stopped: true,
         is_examined: true,
         ..Instance::default()
-    })
-}
-
-/// Available memory that is missing for [`ENSURE_LEAVES_BYTES`], once all small pages of servers
-/// have been faulted in.
-fn missing_for_system(after: &Machine) -> Bytes {
-    let usage = after.usage().and_then(|usage| usage.available);
-    usage.map_or(Bytes(0), |available| {
-        Bytes(ENSURE_LEAVES_BYTES) + memory::not_faulted_in(after) - Bytes(available)
     })
 }
 

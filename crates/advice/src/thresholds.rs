@@ -1,8 +1,6 @@
-//! Thresholds above which a finding is worth an administrator's time, each with its reason.
-
-/// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
-/// reads that miss shared buffers depend on the file cache.
-pub const LEFT_PERCENT: u64 = 10;
+//! Thresholds above which a finding is worth an administrator's time, each with its reason. The memory
+//! that has to stay available is [`reserve`](crate::model::memory::reserve), because remedies use it,
+//! too.
 
 /// Idle huge pages are a warning if they exceed both this percentage of the needed pages ...
 pub(crate) const IDLE_OF_NEED_PERCENT: u64 = 10;
@@ -17,11 +15,6 @@ pub(crate) const PAGE_TABLES_OF_RAM_PERCENT: u64 = 2;
 pub(crate) const PAGE_TABLES_OF_SEGMENT_PERCENT: u64 = 20;
 /// ... if they exceed this size. Idle processes have some hundred kB each.
 pub(crate) const PAGE_TABLES_AT_LEAST_BYTES: u64 = 64 << 20;
-
-/// `hugeinfo ensure` leaves at least this much memory available: enough for the system, the
-/// processes of PostgreSQL, and a login. Nobody watches while it adds pages at boot, and on a host
-/// of 1 to 2 GB the percentages of RAM are too small for these.
-pub(crate) const ENSURE_LEAVES_BYTES: u64 = 256 << 20;
 
 /// Swapped-out memory of all processes of the server. Memory that processes used only while they
 /// started can be swapped out without harm, and is less.

@@ -3,9 +3,10 @@
 use advice::model::{
     limits::CgroupLimits,
     machine::{Machine, ServerState},
+    memory,
 };
 use clap::Args;
-use host::units::{PageSize, Pages, huge_pages};
+use host::units::{Bytes, PageSize, Pages, huge_pages};
 use serde_json::json;
 
 use crate::{
@@ -134,6 +135,16 @@ fn capacity(capacity: &Capacity, machine: &Machine, size: PageSize) -> Result<u6
     }
     let percent = capacity.percent_of_ram.unwrap_or_default();
     let ram = machine.ram();
-    ram.map(|ram| ram.percent(percent).0 / size.0)
-        .ok_or_else(|| Error::with_hint("the RAM of this host is unknown", "Use --host-ram"))
+    let ram =
+        ram.ok_or_else(|| Error::with_hint("the RAM of this host is unknown", "Use --host-ram"))?;
+    let pages = ram.percent(percent).whole_pages(size);
+    let missing = memory::missing_for_pools(machine, pages * size).unwrap_or_default();
+    if missing > Bytes(0) {
+        let most = (pages * size - missing).0.saturating_mul(100) / ram.0.max(1);
+        return Err(Error::with_hint(
+            format!("{percent}% of {ram} leaves too little memory for other programs"),
+            format!("Use --percent-of-ram {most} or less"),
+        ));
+    }
+    Ok(pages.0)
 }

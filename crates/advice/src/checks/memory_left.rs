@@ -1,4 +1,4 @@
-//! The RAM outside of the pools, and whether the segment fits into the rest and into its cgroups.
+//! Whether memory and cgroups hold the segments on small pages once all of them are in use.
 
 use serde_json::json;
 
@@ -7,14 +7,13 @@ use super::{
     pool_size,
 };
 use crate::{
-    decision::{self, Decision, Lacks, Lower},
+    decision::{self, Decision},
     finding::{Finding, Judgment, Status, whole},
     model::{
         machine::Machine,
-        memory::{self, CgroupMemory},
+        memory::{self, CgroupMemory, Shortage},
         start::{self, Fit, StartOutcome},
     },
-    thresholds::LEFT_PERCENT,
 };
 use host::{escape, units::Bytes};
 
@@ -25,17 +24,18 @@ pub(super) const CHECK: Check = Check {
     needs_running_server: false,
     counts_for_server: |_| false,
     docs: "\
-Looks at the RAM that the pools leave, and at the memory limits of the server's cgroups
-(`memory.max`, v1 `memory.limit_in_bytes`). Over time, the server uses the whole segment. Backends
-need private memory, and reads beyond shared buffers need the file cache.
+Looks at the memory that is available, and at the memory limits of the server's cgroups
+(`memory.max`, v1 `memory.limit_in_bytes`). Over time, servers use their whole segments. Segments on
+4 kB pages that are not in use yet still count as available memory. After that, [the
+reserve](advice.md#the-reserve) should stay available.
 
 | code | status | meaning |
 |---|---|---|
-| `enough_left` | ok | the pools leave at least 10% of RAM, and the segment fits |
-| `little_left` | warning | the pools leave less than 10% of RAM |
+| `enough_left` | ok | memory holds all segments, and the reserve stays available |
+| `little_left` | warning | the reserve does not stay available, or only other servers need more than is available |
 | `will_swap` | warning | the segment exceeds the memory limit of a cgroup, and the rest will swap |
-| `will_run_out_of_memory` | critical | the segment on 4 kB pages needs more memory than the pools leave |
-| `would_run_out_of_memory` | critical | the same after a restart |
+| `will_run_out_of_memory` | critical | the segment on 4 kB pages has yet to take more than memory and swap hold |
+| `would_run_out_of_memory` | critical | after a restart, the segment on 4 kB pages takes more than memory, swap or a cgroup hold |
 | `cgroup_out_of_memory` | critical | the segment exceeds the memory limit of a cgroup, and the OOM killer will kill a process |
 
 Huge pages count toward the memory limit of a cgroup only if cgroup2 is mounted with
@@ -43,8 +43,8 @@ Huge pages count toward the memory limit of a cgroup only if cgroup2 is mounted 
 cgroup), a cgroup at its limit does not swap. The check is `unknown` if the answer depends on how
 much of the segment is in use, which is known only within bounds.
 
-**What to do.** Lower `shared_buffers` to the value in the remedy, release idle pages, or raise the
-limit.
+**What to do.** Lower `shared_buffers` to the value in the remedy, release idle pages, add swap, or
+raise the limit.
 ",
 };
 
@@ -65,35 +65,36 @@ fn of_pools(machine: &Machine) -> Judgment {
     let ram = memory::host_ram(machine).ok_or(unknown)?;
     let pools = memory::in_pools(machine);
     let text = format!("The pools hold {pools} and leave {left} of {ram} RAM.");
-    let small = memory::segment_on_small_pages(machine);
-    let others = memory::segments_of_others(machine);
-    let finding = if let Some(fit) = start::misfit(machine) {
-        Finding::critical(
-            "would_run_out_of_memory",
-            format!("After a restart, memory would run out. {fit}"),
-        )
-    } else if small > Bytes(0) && small + others > left {
-        let others = match others {
-            Bytes(0) => String::new(),
-            others => format!(", and other servers take {others}"),
-        };
-        Finding::critical(
+    // What happens to the running server comes before what a restart would do.
+    let present = start::present_misfit(machine);
+    let next = start::coming_misfit(machine);
+    let finding = match (present, next, Shortage::now(machine)) {
+        (Some(Fit::BeyondMemory(shortage)), ..) => Finding::critical(
             "will_run_out_of_memory",
-            format!(
-                "{text} The segment takes {small} on small pages once all of it is in use{others}."
-            ),
-        )
-    } else if others > left {
-        Finding::warning(
+            format!("On small pages, the segment has yet to take {}", shortage),
+        ),
+        (_, Some(fit), _) if fit.is_certain() => Finding::critical(
+            "would_run_out_of_memory",
+            format!("After a restart, memory would run out. {}", fit),
+        ),
+        (.., Some(shortage)) => Finding::warning(
             "little_left",
-            format!(
-                "{text} Other servers take {others} on small pages once all of their segments are in use."
-            ),
-        )
-    } else if left < ram.percent(LEFT_PERCENT) {
-        Finding::warning("little_left", text)
-    } else {
-        Finding::ok("enough_left", text)
+            match shortage.taken + shortage.others {
+                Bytes(0) => format!(
+                    "{text} {} is available, and {} should stay available.",
+                    shortage.available, shortage.reserve
+                ),
+                untouched => format!(
+                    "{text} Segments on small pages have yet to take {untouched}; {}",
+                    shortage.is_available()
+                ),
+            },
+        ),
+        (_, Some(fit), _) => Finding::warning(
+            "little_left",
+            format!("After a restart, little memory would be left. {}", fit),
+        ),
+        _ => Finding::ok("enough_left", text),
     };
     let private = machine
         .state
@@ -179,7 +180,12 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
 
 /// The decision about memory that is too small.
 fn decision(machine: &Machine) -> Option<Decision> {
-    let fit = start::misfit(machine);
+    let present = start::present_misfit(machine);
+    let fit = match &present {
+        Some(Fit::BeyondMemory(_)) => None,
+        Some(fit) => Some(fit.clone()),
+        None => start::misfit(machine),
+    };
     let of_pools = of_pools(machine).map_or(Status::Unknown, |finding| finding.status);
     let of_cgroups = of_cgroups(machine).map_or(Status::Ok, |finding| finding.status);
     // A higher limit of the cgroup does not help if RAM is too small.
@@ -209,37 +215,7 @@ fn decision(machine: &Machine) -> Option<Decision> {
     if let Some(fit) = fit.filter(|fit| !is_about_pool(fit)) {
         return Some(decision::for_misfit(machine, fit));
     }
-    let idle = pool_size::decision(machine);
-    let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
-    let least = ram.percent(LEFT_PERCENT);
-    let missing = memory::missing_outside_pools(machine)?;
-    // A tenth of what is added also has to stay outside of the pools.
-    let added = Bytes((least - left).0 / (100 - LEFT_PERCENT) * 100);
-    let lacks = if missing > added {
-        Lacks::SmallPages
-    } else {
-        Lacks::Reserve
-    };
-    let next = machine.next_start();
-    let size = machine.size_to_map(&next);
-    let lower = match size {
-        // Idle pages of a bound server are released by node.
-        Some(_) if machine.is_bound_to_nodes() => None,
-        _ if lacks == Lacks::SmallPages => Lower::by_bytes(machine, missing),
-        Some(size) => {
-            let required = machine.pages_mapped(&next, size);
-            Lower::by_pages(machine, size, required, missing.in_pages(size))
-        }
-        // Smaller shared buffers do not make the pools smaller.
-        None => None,
-    };
-    let size = size.or(machine.default_size());
-    let lower = Decision::LowerSharedBuffers {
-        lower,
-        missing,
-        lacks,
-        others: size.and_then(|size| decision::held_by_others(machine, size)),
-        release: None,
-    };
-    (missing > Bytes(0)).then(|| idle.unwrap_or(lower))
+    let shortage = Shortage::now(machine)?;
+    let of_memory = || decision::short_now(machine, &shortage);
+    Some(pool_size::decision(machine).unwrap_or_else(of_memory))
 }

@@ -7,7 +7,8 @@ use crate::{
     decision::{self, Decision},
     finding::{Finding, Judgment, Status},
     model::{
-        demand::{self, IdleFor, PoolTarget},
+        demand::{IdleFor, PoolTarget},
+        forecast,
         machine::Machine,
         numa,
         start::{self, Reason, StartOutcome},
@@ -31,7 +32,7 @@ them. The kernel cannot use them for anything else.
 | `idle_by_configuration` | ok | pages are idle, but the boot configuration asks for them |
 | `idle_after_restart` | ok | pages are idle now, and more will be after the next restart |
 | `no_huge_pages` | ok | this kernel or processor has no huge pages |
-| `unused_pages` | warning | idle pages: more than 10% of the demands and more than 1% of RAM, or any if the pools leave too little RAM |
+| `unused_pages` | warning | idle pages: more than 10% of the demands and more than 1% of RAM, or any if memory is short ([memory_left](#memory_left)) |
 
 The check is `unknown` if servers might be hidden that could need the idle pages, if another server
 on 4 kB pages could be meant to use them, if it is unknown whether the boot configuration asks for
@@ -52,7 +53,7 @@ fn targets(machine: &Machine) -> Option<Vec<PoolTarget>> {
 }
 
 fn is_large(machine: &Machine, target: &PoolTarget) -> bool {
-    demand::is_much_idle(machine, target.idle(), target.now.total(), target.now.size)
+    forecast::is_much_idle(machine, target.idle(), target.now.total(), target.now.size)
 }
 
 /// The page size of the pool with the most idle memory that is worth releasing.

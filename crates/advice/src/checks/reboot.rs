@@ -34,7 +34,7 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `not_read_at_boot` | warning | a file sets the pool, but systemd does not read this file |
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
-| `too_many_at_boot` | warning | the pools would leave less than 10% of RAM, less than other programs use now, or, with strict overcommit, too little of the commit limit |
+| `too_many_at_boot` | warning | the pools would leave less than other programs use now, the segments on small pages and a reserve, or, with strict overcommit, too little of the commit limit |
 
 The check is `unknown`
 
@@ -59,15 +59,14 @@ and the parameters that they replace.
 
 fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
-    let boot = machine.state.next_boot.as_ref();
-    if let Some(too_much) = boot.ok().and_then(|_| too_much(machine)) {
-        return Ok(too_much);
-    }
     let next = machine.next_start();
     if !next.asks_for_huge_pages() {
-        return Ok(Finding::does_not_ask());
+        return Ok(match too_much(machine) {
+            Some(too_much) => too_much,
+            None => Finding::does_not_ask(),
+        });
     }
-    let boot = boot?;
+    let boot = machine.state.next_boot.as_ref()?;
     let size = machine
         .size_asked_for(&next)
         .ok_or("the huge page size is unknown")?;
@@ -83,21 +82,19 @@ fn judge(machine: &Machine) -> Judgment {
         )));
     }
     let request = boot.pages(size.0);
-    let finding = match request {
-        Some(request) => of_line(machine, &demands, request),
-        None => match &boot.not_read {
-            Some(Request { place, .. }) => Finding::warning(
-                "not_read_at_boot",
-                format!(
-                    "{} sets {}, but systemd does not read this file (Debian 13 and newer); {demands}.",
-                    place, place.text
-                ),
+    let finding = match (request, &boot.not_read) {
+        (Some(request), _) => of_line(machine, &demands, request),
+        (None, Some(Request { place, .. })) => Finding::warning(
+            "not_read_at_boot",
+            format!(
+                "{} sets {}, but systemd does not read this file (Debian 13 and newer); {demands}.",
+                place, place.text
             ),
-            None => Finding::warning(
-                "not_set_at_boot",
-                format!("Nothing sets {size} pages at boot; {demands}."),
-            ),
-        },
+        ),
+        (None, None) => Finding::warning(
+            "not_set_at_boot",
+            format!("Nothing sets {size} pages at boot; {demands}."),
+        ),
     };
     Ok(finding.with(json!({
         "page_size_bytes": size.0,
@@ -115,19 +112,8 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
     if asked < demands.total() {
         return Finding::warning("too_few_at_boot", format!("{sets}; {demands}."));
     }
-    let beyond = match next_boot::blocked(machine, demands, asked) {
-        Some(Blocked::LeavesTooLittle { missing } | Blocked::Memory { missing }) => {
-            Some(format!("{missing} more than other programs leave"))
-        }
-        Some(Blocked::CommitLimit(limit)) => Some(format!(
-            "which would leave a CommitLimit of {}; programs need {}",
-            limit.limit,
-            limit.needed()
-        )),
-        _ => None,
-    };
-    if let Some(beyond) = beyond {
-        return Finding::warning("too_many_at_boot", format!("{sets}, {beyond}."));
+    if let Some(too_much) = too_much(machine) {
+        return too_much;
     }
     if fell_short(machine, demands, asked) {
         let text = format!(
@@ -155,29 +141,40 @@ fn fell_short(machine: &Machine, demands: &Demands, asked: Pages) -> bool {
         && pool.is_some_and(|pool| Pages(pool.persistent()) < demands.total())
 }
 
-/// Pools of the next boot that leave too little RAM, whether this server asks for huge pages or not.
+/// Lines that set up more than the host can hold in addition to the memory that other programs use,
+/// whether this server asks for huge pages or not.
 fn too_much(machine: &Machine) -> Option<Finding> {
-    let (all, ram) = (
-        memory::in_pools_at_boot(machine, None),
-        memory::host_ram(machine)?,
-    );
-    let is_known = memory::pools_at_boot(machine).all(|(_, pages)| pages.is_some());
-    if !is_known || all <= next_boot::most_in_pools(machine)? {
-        return None;
-    }
+    let boot = machine.next_boot()?;
     let next = machine.next_start();
-    let small = Bytes(next.shared_memory_bytes);
-    let small = match !next.asks_for_huge_pages() && small > ram - all {
-        true => format!(" The segment takes {small} on small pages."),
-        false => String::new(),
+    let all = memory::in_pools_at_boot(machine, None);
+    let is_known = memory::pools_at_boot(machine).all(|(_, pages)| pages.is_some());
+    let size = machine.size_asked_for(&next);
+    let request = size.and_then(|size| boot.pages(size.0));
+    let asked = Pages(request.map_or(0, |request| request.pages));
+    let sets = match request.zip(size) {
+        Some((request, size)) if asked * size == all => {
+            format!("{} sets {} at boot", request.place, huge_pages(asked, size))
+        }
+        _ => format!("The next boot sets up {all} in huge pages"),
     };
-    Some(Finding::warning(
-        "too_many_at_boot",
-        format!(
-            "The next boot sets up {all} in huge pages and leaves {} of {ram} RAM.{small}",
-            ram - all
+    let demands = size.and_then(|size| Demands::at_boot(machine, size, &next));
+    let blocked = match demands {
+        Some(demands) => next_boot::blocked(machine, &demands, asked),
+        // Nobody is known to need the pages.
+        None => memory::missing_at_boot(machine, all, |_| false)
+            .filter(|missing| *missing > Bytes(0))
+            .map(|missing| Blocked::Memory { missing }),
+    };
+    let beyond = match blocked? {
+        Blocked::Memory { missing } => format!("{missing} more than other programs leave"),
+        Blocked::CommitLimit(limit) => format!(
+            "which would leave a CommitLimit of {}; programs need {}",
+            limit.limit,
+            limit.needed()
         ),
-    ))
+        _ => return None,
+    };
+    is_known.then(|| Finding::warning("too_many_at_boot", format!("{sets}, {beyond}.")))
 }
 
 /// The decision about the next boot, if no line is missing.

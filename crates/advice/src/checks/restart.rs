@@ -72,8 +72,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         ),
         StartOutcome::SmallPages(
             reason,
-            fit @ (Fit::BeyondMemory { .. } | Fit::BeyondCgroup { .. }),
-        ) => Finding::critical(
+            fit @ (Fit::BeyondMemory(_) | Fit::BeyondCgroup { .. }),
+        ) if fit.is_certain() && start::present_misfit(machine).is_none() => Finding::critical(
             "would_run_out_of_memory",
             format!("After {start}, memory would run out. {reason} {fit}"),
         ),

@@ -7,39 +7,43 @@ use crate::model::{
     apply::Blocked,
     demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
     machine::Machine,
-    memory::{self, CommitLimit},
+    memory::{self, CommitLimit, Shortage},
     numa,
     start::{self, Fit, Reason, StartOutcome},
 };
 use host::{
     linux::boot::Words,
-    server::state::Files,
+    server::state::{Backing, Files},
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 /// A decision. Figures are enough when they are followed exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Free memory, or lower `shared_buffers`.
+    /// Free memory for a pool, or lower `shared_buffers`.
     FreeMemory {
         /// Available memory that is missing.
         missing: Bytes,
+        /// Whether programs use that much memory. Otherwise, RAM is too small.
+        is_used: bool,
         /// An alternative.
         lower: Option<Lower>,
+        /// Pages that others hold.
+        others: Option<(Pages, PageSize)>,
         /// Whether the next boot can set up the pool.
         or_at_boot: bool,
     },
-    /// Lower `shared_buffers`, add RAM, or free huge pages.
+    /// Lower `shared_buffers`, add memory, or free huge pages.
     LowerSharedBuffers {
         /// By how much.
         lower: Option<Lower>,
         missing: Bytes,
-        /// Where they are missing.
-        lacks: Lacks,
+        /// Whether small pages need it, so that swap helps.
+        can_swap: bool,
         /// Pages that others hold.
         others: Option<(Pages, PageSize)>,
-        /// Pages that can be released once the server has stopped, if that is enough.
-        release: Option<(Pages, PageSize)>,
+        /// Pages that can be released, if that is enough.
+        release: Option<Release>,
     },
     /// Set a pool on the host if it has the memory, which is unknown here.
     CheckMemory {
@@ -145,13 +149,13 @@ impl Decision {
     }
 }
 
-/// The part of memory that is too small.
+/// Pages that can be released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lacks {
-    /// A tenth of RAM stays outside of the pools.
-    Reserve,
-    /// RAM outside of the pools cannot hold the segment.
-    SmallPages,
+pub struct Release {
+    pub pages: Pages,
+    pub size: PageSize,
+    /// Whether the running server has some of them.
+    pub needs_stop: bool,
 }
 
 /// A lower value of `shared_buffers`.
@@ -224,20 +228,23 @@ pub(crate) fn for_blocked(
         lower.filter(|_| !machine.is_bound_to_nodes())
     };
     match blocked {
-        Blocked::Memory { missing } => Decision::FreeMemory {
-            missing,
-            lower: lower(missing),
-            or_at_boot: Demands::at_boot(machine, size, &machine.next_start()).is_some_and(
-                |demands| demands.missing_at_boot(machine, demands.total()) == Some(Bytes(0)),
-            ),
-        },
-        Blocked::LeavesTooLittle { missing } => Decision::LowerSharedBuffers {
-            lower: lower(missing),
-            missing,
-            lacks: Lacks::Reserve,
-            others: held_by_others(machine, size),
-            release: None,
-        },
+        Blocked::Memory { missing } => {
+            let is_used = memory::used(machine).is_some_and(|used| used >= missing);
+            let at_boot = Demands::at_boot(machine, size, &machine.next_start());
+            Decision::FreeMemory {
+                missing: if is_used {
+                    missing
+                } else {
+                    memory::to_add(missing)
+                },
+                is_used,
+                lower: lower(missing),
+                others: held_by_others(machine, size),
+                or_at_boot: at_boot.is_some_and(|demands| {
+                    demands.missing_at_boot(machine, demands.total()) == Some(Bytes(0))
+                }),
+            }
+        }
         Blocked::UnknownMemory { size, pages, why } => Decision::CheckMemory { size, pages, why },
         Blocked::UnknownNodes { size, missing } => about_nodes(machine, size, missing),
         Blocked::CommitLimit(limit) => raise_commit_limit(&limit),
@@ -312,7 +319,7 @@ pub(crate) fn raise_commit_limit(limit: &CommitLimit) -> Decision {
 /// The decision about pools of the next boot that the host cannot hold, old or new ones.
 pub(crate) fn for_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -> Decision {
     let by = match &blocked {
-        Blocked::LeavesTooLittle { missing } | Blocked::Memory { missing } => Some(*missing),
+        Blocked::Memory { missing } => Some(*missing),
         // The limit includes this share of RAM outside of the pools.
         Blocked::CommitLimit(limit) => limit
             .ratio
@@ -320,8 +327,27 @@ pub(crate) fn for_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -
             .map(|ratio| Bytes(limit.missing().0 / ratio * 100 + 100)),
         _ => None,
     };
-    by.and_then(|by| lower_pools_at_boot(machine, by))
-        .unwrap_or_else(|| for_blocked(machine, demands.size, demands.of_this_server(), blocked))
+    if let Some(lower) = by.and_then(|by| lower_pools_at_boot(machine, by)) {
+        return lower;
+    }
+    let size = demands.size;
+    let blocked = for_blocked(machine, size, demands.of_this_server(), blocked);
+    let request = machine.next_boot().and_then(|boot| boot.pages(size.0));
+    // A present line has the pages that servers need, so the server comes first.
+    match (&blocked, request, by) {
+        (
+            Decision::FreeMemory {
+                lower: Some(lower), ..
+            },
+            Some(request),
+            Some(by),
+        ) if Pages(request.pages) >= demands.total() => Decision::Text(format!(
+            "{lower}, restart PostgreSQL, and then lower {} to {}: the host cannot hold both the pool and the other programs",
+            request.place,
+            Pages(request.pages) - by.in_pages(size)
+        )),
+        _ => blocked,
+    }
 }
 
 /// The decision to lower the pools that the boot sets larger than needed, by this much in total.
@@ -335,7 +361,7 @@ fn lower_pools_at_boot(machine: &Machine, by: Bytes) -> Option<Decision> {
             continue;
         };
         let pages = pages.unwrap_or_default();
-        let needed = Demands::at_boot(machine, size, &next)?.total();
+        let needed = Demands::with_all(machine, size, &next)?.total();
         unneeded = unneeded + (pages - needed) * size;
         lines.push(format!(
             "{} sets {}",
@@ -389,15 +415,81 @@ pub(crate) fn held_by_others(machine: &Machine, size: PageSize) -> Option<(Pages
     (others > Pages(0)).then_some((others, size))
 }
 
-/// Pages of one pool that neither others nor the next start needs, if they are this many bytes.
-fn releasable(machine: &Machine, missing: Bytes) -> Option<(Pages, PageSize)> {
+/// Pages of one pool that are idle now and that the next start does not need, if they are this many
+/// bytes.
+fn idle(machine: &Machine, missing: Bytes) -> Option<Release> {
+    let next = machine.next_start();
+    machine.pools().find_map(|pool| {
+        let size = PageSize(pool.page_bytes);
+        let more = demand::pages_of_next_start(machine, size, &next) - machine.pages_held(size)?;
+        let idle = Pages(pool.free) - Pages(pool.reserved) - more;
+        let pages = missing.in_pages(size);
+        (pages <= idle).then_some(Release {
+            pages,
+            size,
+            needs_stop: false,
+        })
+    })
+}
+
+/// Pages of one pool that neither others nor a start on small pages needs, if they are this many
+/// bytes.
+fn releasable(machine: &Machine, missing: Bytes) -> Option<Release> {
     machine.pools().find_map(|pool| {
         let size = PageSize(pool.page_bytes);
         let others = Pages(pool.committed()?) - machine.pages_held(size)?;
         let idle = Pages(pool.total) - others;
         let pages = missing.in_pages(size);
-        (pages <= idle).then_some((pages, size))
+        (pages <= idle).then_some(Release {
+            pages,
+            size,
+            needs_stop: pages > Pages(pool.free) - Pages(pool.reserved),
+        })
     })
+}
+
+/// The decision about this much memory that is missing for small pages now.
+pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
+    let missing = shortage.missing;
+    let next = machine.next_start();
+    let size = machine.size_to_map(&next);
+    let lower = match size {
+        // Idle pages of a bound server are released by node.
+        Some(_) if machine.is_bound_to_nodes() => None,
+        Some(size) => {
+            let required = machine.pages_mapped(&next, size);
+            // The last page can be nearly empty, which does not help a segment on small pages.
+            let last = Pages(u64::from(machine.backing() == Backing::SmallPages));
+            Lower::by_pages(machine, size, required, missing.in_pages(size) + last)
+        }
+        None => lower_on_small_pages(machine, missing),
+    };
+    let size = size.or(machine.default_size());
+    Decision::LowerSharedBuffers {
+        lower,
+        missing,
+        can_swap: shortage.can_swap(),
+        others: size.and_then(|size| held_by_others(machine, size)),
+        release: idle(machine, missing),
+    }
+}
+
+/// Lowers `shared_buffers` of a server on small pages, if that is enough.
+fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
+    let small = Bytes(machine.state.needed_bytes()) - missing;
+    let still = memory::missing_once_stopped(machine, Bytes(0), small);
+    Lower::by_bytes(machine, missing).filter(|_| still.unwrap_or_default() == Bytes(0))
+}
+
+fn short_of(machine: &Machine, missing: Bytes, can_swap: bool) -> Decision {
+    let size = machine.default_size();
+    Decision::LowerSharedBuffers {
+        lower: lower_on_small_pages(machine, missing),
+        missing,
+        can_swap,
+        others: size.and_then(|size| held_by_others(machine, size)),
+        release: releasable(machine, missing),
+    }
 }
 
 /// The decision about small pages that cannot hold the segment.
@@ -411,15 +503,12 @@ pub(crate) fn for_misfit(machine: &Machine, fit: Fit) -> Decision {
             }),
             None => Decision::Text("find out why the commit limit is unknown".to_owned()),
         },
-        Fit::BeyondMemory { missing, .. } => Decision::LowerSharedBuffers {
-            lower: Lower::by_bytes(machine, missing),
-            missing,
-            lacks: Lacks::SmallPages,
-            others: machine
-                .default_size()
-                .and_then(|size| held_by_others(machine, size)),
-            release: releasable(machine, missing),
-        },
+        Fit::BeyondMemory(shortage) => short_of(machine, shortage.missing, shortage.can_swap()),
+        Fit::BeyondRamAndSwap { segment, all } => {
+            let shortage = Shortage::after_start(machine, segment);
+            let missing = shortage.map_or(Bytes(0), |shortage| shortage.missing);
+            short_of(machine, missing.max(segment - all), true)
+        }
         Fit::BeyondCgroup { to_raise, .. } => Decision::RaiseMemoryLimit { by: to_raise },
     }
 }

@@ -2,14 +2,11 @@
 
 use std::fmt;
 
-use super::{Decision, Lacks, Lower};
-use crate::{
-    model::{allowed_part::NodePart, numa::named_nodes},
-    thresholds::LEFT_PERCENT,
-};
+use super::{Decision, Lower};
+use crate::model::{allowed_part::NodePart, numa::named_nodes};
 use host::{
     linux::{boot::Words, numa::nodes},
-    units::{Bytes, Pages, huge_pages},
+    units::{PageSize, Pages, huge_pages},
 };
 
 impl fmt::Display for Lower {
@@ -44,53 +41,54 @@ fn one_of<const N: usize>(ways: [Option<String>; N]) -> String {
     }
 }
 
+/// The way to free pages that others hold.
+fn held((pages, size): (Pages, PageSize)) -> String {
+    let pages = huge_pages(pages, size);
+    format!("free some of the {pages} that other programs have (hugeinfo_holders)")
+}
+
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FreeMemory {
                 missing,
+                is_used,
                 lower,
+                others,
                 or_at_boot,
             } => {
-                let free = format!("free {} MB of memory", missing.megabytes_at_least());
+                let megabytes = missing.megabytes_at_least();
+                let (free, add) = match is_used {
+                    true => (Some(format!("free {megabytes} MB of memory")), None),
+                    false => (None, Some(format!("add {megabytes} MB of memory"))),
+                };
                 let lower = lower.map(|lower| lower.to_string());
                 let at_boot = or_at_boot.then(|| "set the pool at boot".to_owned());
-                let ways = one_of([Some(free), lower, at_boot]);
+                let ways = one_of([free, lower, others.map(held), add, at_boot]);
                 write!(f, "{ways}: too little memory is available for the pool")
             }
             Self::LowerSharedBuffers {
                 lower,
                 missing,
-                lacks,
+                can_swap,
                 others,
                 release,
             } => {
                 let lower = lower.map(|lower| lower.to_string());
-                let others = others.map(|(pages, size)| {
-                    let pages = huge_pages(pages, size);
-                    format!("free some of the {pages} that other programs have (hugeinfo_holders)")
+                let release = release.map(|release| {
+                    let pages = huge_pages(release.pages, release.size);
+                    match release.needs_stop {
+                        true => format!("release {pages} while the server is stopped"),
+                        false => format!("release {pages}"),
+                    }
                 });
-                let release = release.map(|(pages, size)| {
-                    let pages = huge_pages(pages, size);
-                    format!("release {pages} while the server is stopped")
-                });
-                let more = match lacks {
-                    // A tenth of what is added also stays outside of the pools.
-                    Lacks::Reserve => Bytes(missing.0 / (100 - LEFT_PERCENT) * 100 + 100),
-                    Lacks::SmallPages => *missing,
+                let megabytes = missing.megabytes_at_least();
+                let add = match can_swap {
+                    true => format!("add {megabytes} MB of memory or swap"),
+                    false => format!("free or add {megabytes} MB of memory"),
                 };
-                let add = format!("add {} MB of memory", more.megabytes_at_least());
-                let ways = one_of([release, lower, others, Some(add)]);
-                match lacks {
-                    Lacks::Reserve => write!(
-                        f,
-                        "{ways}: the pools would leave less than {LEFT_PERCENT}% of RAM"
-                    ),
-                    Lacks::SmallPages => write!(
-                        f,
-                        "{ways}: RAM outside of the pools is smaller than the segments on small pages"
-                    ),
-                }
+                let ways = one_of([release, lower, others.map(held), Some(add)]);
+                write!(f, "{ways}: too little memory is available")
             }
             Self::CheckMemory { size, pages, why } => write!(
                 f,

@@ -23,12 +23,9 @@ use crate::model::{
 pub enum Blocked {
     /// The step does not fit the state of the machine, or the facts that it needs are unknown.
     Inapplicable,
-    /// Available memory is too small for the pool, counting what small pages have yet to fault in.
+    /// Available memory is too small for the pool and the reserve, counting what small pages have yet
+    /// to fault in.
     Memory {
-        missing: Bytes,
-    },
-    /// The pools would leave less than 10% of RAM, or less than they leave now.
-    LeavesTooLittle {
         missing: Bytes,
     },
     /// The memory of the host is unknown, for example because `/proc/meminfo` is that of a
@@ -158,7 +155,8 @@ impl Machine {
     /// Why the free memory of the host is unknown. Another host is known by its RAM at most.
     fn unknown_memory(&self) -> Option<String> {
         self.whole()?;
-        if memory::missing_for_pools(self, Bytes(0)).is_none() {
+        let available = self.usage().and_then(|usage| usage.available);
+        if memory::host_ram(self).and(available).is_none() {
             return Some("its memory is unknown here".to_owned());
         }
         if let Some(why) = CommitLimit::unknown(self) {
@@ -219,17 +217,9 @@ impl Machine {
     fn account_pools(&mut self, before: &Self) -> Result<(), Blocked> {
         let (had, has) = (memory::in_pools(before), memory::in_pools(self));
         let growth = has - had;
-        if growth > Bytes(0) {
-            let in_ram = memory::missing_in_ram(before, growth).unwrap_or_default();
-            let available = memory::missing_for_pools(before, growth).unwrap_or_default();
-            match (in_ram, available) {
-                (Bytes(0), Bytes(0)) => {}
-                (Bytes(0), missing) => return Err(Blocked::Memory { missing }),
-                (in_ram, available) => {
-                    let missing = in_ram.max(available);
-                    return Err(Blocked::LeavesTooLittle { missing });
-                }
-            }
+        let missing = memory::missing_for_pools(before, growth).unwrap_or_default();
+        if growth > Bytes(0) && missing > Bytes(0) {
+            return Err(Blocked::Memory { missing });
         }
         let by_pools = |bytes: u64| (Bytes(bytes) + had - has).0;
         if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {

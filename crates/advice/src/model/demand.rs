@@ -14,12 +14,9 @@ use host::{
     units::{Bytes, PageSize, Pages},
 };
 
-use crate::{
-    model::{
-        machine::Machine,
-        memory::{self, CommitLimit},
-    },
-    thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
+use crate::model::{
+    machine::Machine,
+    memory::{self, CommitLimit},
 };
 
 /// Pages that a server or other programs need.
@@ -121,9 +118,8 @@ impl Demands {
             Some(_) => Bytes(0),
             None => Bytes(next.shared_memory_bytes),
         };
-        let available = memory::available_once_stopped(machine, small);
-        let missing = memory::missing_in_ram(machine, growth + small).unwrap_or_default();
-        Some(missing == Bytes(0) && available.is_none_or(|available| growth <= available))
+        let missing = memory::missing_once_stopped(machine, growth, small);
+        Some(missing.unwrap_or_default() == Bytes(0))
     }
 
     /// Memory that the pool takes if it grows to all demands.
@@ -519,21 +515,6 @@ impl PoolTarget {
     fn asked_at_boot(&self) -> Pages {
         self.at_boot.as_ref().map_or(Pages(0), |(pages, _)| *pages)
     }
-}
-
-/// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more
-/// than a hundredth of RAM, or the pools leave too little RAM.
-pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: PageSize) -> bool {
-    let idle = idle * size;
-    let of_ram = machine
-        .ram()
-        .map_or(Bytes(0), |ram| ram.percent(IDLE_OF_RAM_PERCENT));
-    // Any page counts if the pools leave too little.
-    let is_short = memory::missing_outside_pools(machine).unwrap_or_default() > Bytes(0);
-    if is_short && idle > Bytes(0) {
-        return true;
-    }
-    idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }
 
 fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {

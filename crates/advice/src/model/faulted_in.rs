@@ -1,5 +1,6 @@
 //! The part of the segment that has been faulted in.
 
+use host::linux::meminfo::Usage;
 use host::server::state::State;
 use host::units::{Bytes, PageSize, Pages};
 
@@ -12,7 +13,7 @@ pub struct FaultedIn {
 
 impl FaultedIn {
     /// Bounds for the present segment. Each process reports only the pages that it has faulted in
-    /// itself.
+    /// itself. The kernel counts all shared memory together.
     pub(crate) fn of(state: &State) -> Self {
         let Ok(segment) = &state.segment else {
             return Self {
@@ -24,9 +25,11 @@ impl FaultedIn {
         if page_bytes <= state.base_page_bytes {
             let processes = state.processes.iter();
             let seen = processes.filter_map(|process| process.rss_shmem).max();
+            let least = seen.unwrap_or(0).min(segment.bytes);
+            let shared = state.usage.as_ref().ok().and_then(Usage::shared);
             return Self {
-                least: Bytes(seen.unwrap_or(0).min(segment.bytes)),
-                most: Bytes(segment.bytes),
+                least: Bytes(least),
+                most: Bytes(shared.unwrap_or(u64::MAX).clamp(least, segment.bytes)),
             };
         }
         let pool = state.pools.iter().flatten();

@@ -7,11 +7,14 @@ use host::{
     units::{Bytes, PageSize, Pages},
 };
 
-use crate::model::{
-    demand::{self, PoolTarget},
-    limits::CgroupLimits,
-    machine::Machine,
-    start::{self, StartOutcome, Supply},
+use crate::{
+    model::{
+        demand::{self, PoolTarget},
+        limits::CgroupLimits,
+        machine::Machine,
+        start::{self, StartOutcome, Supply},
+    },
+    thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
 };
 
 /// One pool seen from this server.
@@ -107,4 +110,18 @@ pub fn fits(machine: &Machine) -> Option<bool> {
         StartOutcome::SmallPages(..) | StartOutcome::Fails(..) => Some(false),
         StartOutcome::Unknown(_) => None,
     }
+}
+
+/// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more
+/// than a hundredth of RAM, or memory is short.
+pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: PageSize) -> bool {
+    let idle = idle * size;
+    let of_ram = machine
+        .ram()
+        .map_or(Bytes(0), |ram| ram.percent(IDLE_OF_RAM_PERCENT));
+    // Any page counts if memory is short.
+    if idle > Bytes(0) && start::is_short(machine) {
+        return true;
+    }
+    idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }

@@ -228,9 +228,9 @@ impl Machine {
         }
     }
 
-    /// Memory of the host by use. `None`: not read, or unknown.
+    /// Memory of the host by use. `None`: unknown.
     pub fn usage(&self) -> Option<&Usage> {
-        self.whole_state()?.usage.as_ref().ok()
+        self.state.usage.as_ref().ok()
     }
 
     /// The boot configuration. `None`: not read, or it cannot be read.

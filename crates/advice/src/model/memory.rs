@@ -1,22 +1,61 @@
 //! Memory outside of the pools: the rest of RAM, small pages that are not faulted in yet, and
 //! limits.
 
+use std::fmt;
+
 use host::server::{instances::Instance, state::Backing};
 use host::{
-    linux::cgroup::memory::MemoryLimit,
+    linux::{cgroup::memory::MemoryLimit, error::Absence, meminfo::Usage},
     units::{Bytes, PageSize, Pages},
 };
 
 use crate::{
     model::{faulted_in::FaultedIn, machine::Machine},
-    thresholds::{COMMITTED_PERCENT, LEFT_PERCENT},
+    thresholds::COMMITTED_PERCENT,
 };
 
-/// Memory that stays available while a pool grows, for all programs that allocate meanwhile. `None`:
-/// unknown.
-fn reserve(machine: &Machine) -> Option<Bytes> {
-    const PERCENT: u64 = 2;
-    Some(host_ram(machine)?.percent(PERCENT))
+/// See [`reserve`].
+const RESERVE_PERCENT: u64 = 2;
+const RESERVE_BYTES: Bytes = Bytes(256 << 20);
+
+/// Other programs are assumed to use this share of RAM on a host whose `MemAvailable` is unknown,
+/// such as a host that is only planned.
+const ASSUMED_USE_PERCENT: u64 = 10;
+
+/// Memory that stays available after each step, at the next start and at the next boot, for all
+/// programs that allocate meanwhile: on small hosts, enough for the system and a login. This is the
+/// only reserve: every rule about memory that is taken uses it. `None`: the RAM is unknown.
+pub fn reserve(machine: &Machine) -> Option<Bytes> {
+    let ram = host_ram(machine)?;
+    Some(ram.percent(RESERVE_PERCENT).max(RESERVE_BYTES))
+}
+
+/// Memory that is available outside of the pools, and free swap. `None`: unknown.
+fn available(machine: &Machine) -> Option<(Bytes, Bytes)> {
+    let ram = host_ram(machine)?;
+    let usage = machine.usage();
+    let available = usage.and_then(|usage| usage.available).map(Bytes);
+    let assumed = || ram - ram.percent(ASSUMED_USE_PERCENT) - in_pools(machine);
+    let swap = usage.and_then(|usage| usage.swap_free);
+    Some((available.unwrap_or_else(assumed), Bytes(swap.unwrap_or(0))))
+}
+
+/// Memory outside of the pools that programs use, without the segments of servers. `None`: unknown.
+pub fn used(machine: &Machine) -> Option<Bytes> {
+    let available = machine.usage()?.available?;
+    let others = segments_of_others(machine) - not_faulted_in_by_others(machine);
+    let segments = faulted_in_on_small_pages(machine) + others;
+    Some(left(machine)? - Bytes(available) - segments)
+}
+
+/// Bytes that are missing if all pools have `pools` bytes and segments fault in `small` more bytes
+/// of small pages, once `released` bytes have been released, and [`reserve`] stays available. The
+/// kernel can swap out small pages, but not huge pages. `None`: unknown.
+fn missing(machine: &Machine, pools: Bytes, small: Bytes, released: Bytes) -> Option<Bytes> {
+    let (available, swap) = available(machine)?;
+    let needed = pools + (small - swap) + reserve(machine)?;
+    let all = available + in_pools(machine) + released;
+    Some(needed - all.min(host_ram(machine)?))
 }
 
 /// Memory that segments on small pages have yet to fault in: this server's while it runs, and those
@@ -53,6 +92,14 @@ fn not_faulted_in_by_others(machine: &Machine) -> Bytes {
     let not_faulted_in =
         others.map(|(other, segment)| segment - Bytes(other.rss_shmem_bytes.unwrap_or(0)));
     not_faulted_in.sum()
+}
+
+/// The part of [`not_faulted_in_by_others`] that is certain. A process reports only what it has faulted
+/// in itself, but `Shmem` includes all that has been faulted in.
+fn certainly_not_faulted_in_by_others(machine: &Machine) -> Bytes {
+    let usage = machine.facts.state.usage.as_ref().ok();
+    let shared = usage.and_then(Usage::shared).unwrap_or(0);
+    not_faulted_in_by_others(machine).min(segments_of_others(machine) - Bytes(shared))
 }
 
 /// The other servers that run on small pages, with their segments.
@@ -110,8 +157,18 @@ pub fn host_ram(machine: &Machine) -> Option<Bytes> {
 
 /// RAM outside of the pools. `None`: unknown.
 pub fn left(machine: &Machine) -> Option<Bytes> {
-    machine.state.pools.as_ref().ok()?;
-    Some(host_ram(machine)? - in_pools(machine))
+    let is_known = match &machine.state.pools {
+        Ok(_) => true,
+        // The kernel has no huge pages.
+        Err(absent) => absent.why == Absence::Missing,
+    };
+    let ram = host_ram(machine).filter(|_| is_known);
+    ram.map(|ram| ram - in_pools(machine))
+}
+
+/// The RAM to add, so that this much more can be used: a part of it is kept as a [`reserve`].
+pub fn to_add(missing: Bytes) -> Bytes {
+    Bytes(missing.0 / (100 - RESERVE_PERCENT) * 100 + 100)
 }
 
 /// RAM that other servers on small pages need once all of their segments are in use.
@@ -132,72 +189,154 @@ pub fn segments_on_small_pages(
     own + others.map(|(_, segment)| segment).sum()
 }
 
-/// Bytes that the pools can have if they leave [`LEFT_PERCENT`]. `None`: unknown.
-pub fn most_in_pools(machine: &Machine) -> Option<Bytes> {
-    host_ram(machine).map(|ram| ram - ram.percent(LEFT_PERCENT))
-}
-
-/// Bytes that are missing if the pools have this many, all of them allocated in addition to the
-/// memory that other programs use now. `moves`: whether a server on small pages gets pages in these
-/// pools. `None`: unknown.
+/// Bytes that are missing if the next boot sets up pools of this many bytes, in addition to the
+/// memory that other programs use now. `moves`: whether a server gets pages in these pools; `None`
+/// is this server. `None`: unknown.
 pub fn missing_at_boot(
     machine: &Machine,
-    in_pools_then: Bytes,
+    pools: Bytes,
     moves: impl Fn(Option<&Instance>) -> bool,
 ) -> Option<Bytes> {
-    let beyond = in_pools_then - most_in_pools(machine)?;
-    if in_pools_then <= in_pools(machine) {
-        // The next boot leaves as much as this one.
-        return Some(beyond);
+    if pools <= in_pools(machine) {
+        // The next boot takes no more memory than the pools have now.
+        return host_ram(machine).map(|_| Bytes(0));
     }
-    let Some(available) = machine.usage().and_then(|usage| usage.available) else {
-        return Some(beyond);
+    let mut released = faulted_in_on_small_pages(machine);
+    let mut small = match moves(None) {
+        true => Bytes(0),
+        false => Bytes(machine.next_start().shared_memory_bytes),
     };
-    let mut missing = reserve(machine)?;
-    // Huge pages take the place of small ones.
-    let mut moved = Bytes(0);
-    let faulted_in = faulted_in_on_small_pages(machine);
-    if moves(None) {
-        moved = faulted_in;
-    } else {
-        missing = missing + (segment_on_small_pages(machine) - faulted_in);
-    }
     for (other, segment) in others_on_small_pages(machine) {
         let rss = Bytes(other.rss_shmem_bytes.unwrap_or(0));
         if moves(Some(other)) {
-            moved = moved + rss;
+            released = released + rss;
         } else {
-            missing = missing + (segment - rss);
+            small = small + (segment - rss);
         }
     }
-    let available = Bytes(available) + in_pools(machine) + moved;
-    Some(beyond.max(in_pools_then + missing - available))
+    missing(machine, pools, small, released)
 }
 
-/// Bytes of RAM that are missing if the pools grow by this much and have to leave [`LEFT_PERCENT`].
-pub fn missing_in_ram(machine: &Machine, growth: Bytes) -> Option<Bytes> {
-    Some(growth + host_ram(machine)?.percent(LEFT_PERCENT) - left(machine)?)
-}
-
-/// Bytes of RAM that are missing outside of the pools: for segments on small pages once all of them
-/// are in use, or for [`LEFT_PERCENT`]. `None`: unknown.
-pub fn missing_outside_pools(machine: &Machine) -> Option<Bytes> {
-    let small = segment_on_small_pages(machine) + segments_of_others(machine);
-    Some(missing_in_ram(machine, Bytes(0))?.max(small - left(machine)?))
-}
-
-/// Available bytes that are missing if the pools grow by this much now, including the reserve and the
-/// memory that has yet to be faulted in on small pages. `None`: unknown.
+/// Bytes that are missing if the pools grow by this much now. `None`: unknown.
 pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
-    let available = Bytes(machine.usage()?.available?);
-    Some(growth + not_faulted_in(machine) + reserve(machine)? - available)
+    let pools = in_pools(machine) + growth;
+    missing(machine, pools, not_faulted_in(machine), Bytes(0))
 }
 
-/// Bytes by which the pools can grow while the server is stopped, less `small_bytes` that its next
-/// start takes on small pages. Does not change while the server moves to huge pages.
-pub fn available_once_stopped(machine: &Machine, small_bytes: Bytes) -> Option<Bytes> {
-    let available = Bytes(machine.usage()?.available?) + faulted_in_on_small_pages(machine);
-    Some(available - not_faulted_in_by_others(machine) - small_bytes - reserve(machine)?)
+/// Bytes that are missing if the pools grow by this much while the server is stopped, and its next
+/// start takes `small` bytes of small pages. Does not change while the server moves to huge pages.
+pub fn missing_once_stopped(machine: &Machine, growth: Bytes, small: Bytes) -> Option<Bytes> {
+    let pools = in_pools(machine) + growth;
+    let small = small + not_faulted_in_by_others(machine);
+    missing(machine, pools, small, faulted_in_on_small_pages(machine))
+}
+
+/// The largest segment on small pages that the kernel maps, apart from a strict commit limit
+/// (mm/util.c `__vm_enough_memory`, `OVERCOMMIT_GUESS`). `None`: there is no such limit, or it is
+/// unknown.
+pub fn largest_mapping(machine: &Machine) -> Option<Bytes> {
+    let guesses = machine.whole_state()?.vm.overcommit_memory == Some(0);
+    let swap = machine.usage()?.swap_total?;
+    Some(host_ram(machine)? + Bytes(swap)).filter(|_| guesses)
+}
+
+/// A shortage of memory, once all segments on small pages are in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shortage {
+    /// Memory that this server takes.
+    pub taken: Bytes,
+    /// Memory that other servers have yet to take.
+    pub others: Bytes,
+    /// Memory that is available for both.
+    pub available: Bytes,
+    /// Swap that is free.
+    pub swap: Bytes,
+    /// Memory that should stay available.
+    pub reserve: Bytes,
+    /// Memory that is missing, including the reserve.
+    pub missing: Bytes,
+    /// Whether more is taken than is available. Otherwise, only the reserve is too small.
+    pub is_certain: bool,
+}
+
+impl fmt::Display for Shortage {
+    /// The end of a sentence about memory that this server takes: `40 GB; 12 GB is available.`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.taken)?;
+        if self.others > Bytes(0) {
+            write!(f, ", and other servers {}", self.others)?;
+        }
+        write!(f, "; {}", self.is_available())
+    }
+}
+
+impl Shortage {
+    /// The end of a sentence: `12 GB and 1024 MB of swap are available.`
+    pub(crate) fn is_available(&self) -> String {
+        let available = match self.swap {
+            Bytes(0) => format!("{} is available", self.available),
+            swap => format!("{} and {swap} of swap are available", self.available),
+        };
+        match self.is_certain {
+            true => format!("{available}."),
+            false => format!("{available}, and {} should stay available.", self.reserve),
+        }
+    }
+
+    fn of(machine: &Machine, taken: Bytes, others: Bytes, released: Bytes) -> Option<Self> {
+        let missing = missing(machine, in_pools(machine), taken + others, released)?;
+        let (available, swap) = available(machine)?;
+        let available = available + released;
+        Some(Self {
+            taken,
+            others,
+            available,
+            swap,
+            reserve: reserve(machine)?,
+            missing,
+            is_certain: taken + others > available + swap,
+        })
+        .filter(|_| missing > Bytes(0))
+    }
+
+    /// Whether swap makes up for it. The reserve is RAM.
+    pub fn can_swap(&self) -> bool {
+        self.missing + self.swap <= self.taken + self.others
+    }
+
+    /// The shortage after a start that takes a segment of this size on small pages. A start that
+    /// takes no more than the running server releases is always possible.
+    pub fn after_start(machine: &Machine, segment: Bytes) -> Option<Self> {
+        let released = released_by_stop(machine);
+        if segment <= released {
+            return None;
+        }
+        let others = certainly_not_faulted_in_by_others(machine);
+        Self::of(machine, segment, others, released)
+    }
+
+    /// The shortage that the running servers are certain to cause.
+    pub fn now(machine: &Machine) -> Option<Self> {
+        let own = segment_on_small_pages(machine) - machine.faulted_in.most;
+        let others = certainly_not_faulted_in_by_others(machine);
+        Self::of(machine, own, others, Bytes(0))
+    }
+}
+
+/// Memory outside of the pools that is available once the server has stopped: its small pages, and
+/// surplus pages, which cease to exist.
+fn released_by_stop(machine: &Machine) -> Bytes {
+    match machine.backing() {
+        Backing::SmallPages => machine.faulted_in.most,
+        Backing::HugePages(size) => {
+            let gone = machine.pool(size).zip(machine.pages_held(size));
+            gone.map_or(Bytes(0), |(pool, held)| {
+                let idle = Pages(pool.free) - Pages(pool.reserved) + held;
+                idle.min(Pages(pool.surplus)) * size
+            })
+        }
+        Backing::Unknown => Bytes(0),
+    }
 }
 
 /// Whether it matters how much of this server's segment on small pages has been faulted in, because
@@ -236,7 +375,8 @@ pub struct CommitLimit {
     pub limit: Bytes,
     /// `Committed_AS`.
     pub committed: Bytes,
-    /// Memory that only root is allowed to use (`vm.admin_reserve_kbytes`).
+    /// Memory that the server is not allowed to use: that of root (`vm.admin_reserve_kbytes`), and
+    /// at most `vm.user_reserve_kbytes` for each process (mm/util.c `__vm_enough_memory`).
     pub reserve: Bytes,
     /// `vm.overcommit_ratio`; `None`: `vm.overcommit_kbytes` is set, and pools do not matter.
     pub ratio: Option<u64>,
@@ -257,7 +397,8 @@ impl CommitLimit {
         Some(Self {
             limit: Bytes(usage.commit_limit?),
             committed: Bytes(usage.committed?),
-            reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(0)),
+            reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(0))
+                + Bytes(number(vm.user_reserve_bytes).unwrap_or(0)),
             ratio: number(vm.overcommit_ratio).filter(|_| !by_kilobytes),
             outside: left(machine).unwrap_or_default(),
         })

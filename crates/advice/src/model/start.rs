@@ -13,7 +13,7 @@ use crate::model::{
     demand,
     limits::{self, Breach},
     machine::Machine,
-    memory::{self, CgroupMemory, CommitLimit},
+    memory::{self, CgroupMemory, CommitLimit, Shortage},
     numa,
     step::{Counts, Step},
 };
@@ -184,17 +184,16 @@ pub enum Fit {
         /// Room under the limit.
         room: Bytes,
     },
-    /// RAM outside of the pools cannot hold it and other servers on small pages once they are in
-    /// use.
-    BeyondMemory {
+    /// The kernel refuses a mapping that is larger than RAM and swap (mm/util.c, with
+    /// `vm.overcommit_memory = 0`).
+    BeyondRamAndSwap {
         segment: Bytes,
-        /// RAM that the pools and the other servers leave.
-        left: Bytes,
-        /// RAM that the other servers need.
-        others: Bytes,
-        /// RAM that is missing.
-        missing: Bytes,
+        /// RAM and swap.
+        all: Bytes,
     },
+    /// Memory cannot hold it and other servers on small pages once they are in use, or would leave
+    /// less than the reserve.
+    BeyondMemory(Shortage),
     /// A memory limit of a cgroup cannot hold it once it is in use.
     BeyondCgroup {
         /// The directory of the cgroup.
@@ -207,6 +206,17 @@ pub enum Fit {
     },
 }
 
+impl Fit {
+    /// Whether memory runs out, and not only the reserve.
+    pub fn is_certain(&self) -> bool {
+        match self {
+            Self::Fits => false,
+            Self::BeyondMemory(shortage) => shortage.is_certain,
+            _ => true,
+        }
+    }
+}
+
 impl fmt::Display for Fit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -215,20 +225,12 @@ impl fmt::Display for Fit {
                 f,
                 "On small pages, the segment takes {segment}; CommitLimit leaves {room}."
             ),
-            Self::BeyondMemory {
-                segment,
-                left,
-                others,
-                ..
-            } => {
-                let who = match *others {
-                    Bytes(0) => "the pools",
-                    _ => "the pools and other servers on small pages",
-                };
-                write!(
-                    f,
-                    "On small pages, the segment takes {segment}; {who} leave {left} of RAM."
-                )
+            Self::BeyondRamAndSwap { segment, all } => write!(
+                f,
+                "On small pages, the segment takes {segment}; the kernel refuses more than RAM and swap ({all})."
+            ),
+            Self::BeyondMemory(shortage) => {
+                write!(f, "On small pages, the segment takes {shortage}")
             }
             Self::BeyondCgroup {
                 cgroup,
@@ -257,7 +259,9 @@ pub fn outcome(machine: &Machine) -> StartOutcome {
         return StartOutcome::Fails(size, None);
     }
     match fit_on_small_pages(machine) {
-        fit @ Fit::BeyondCommitLimit { .. } => StartOutcome::Fails(size, Some(fit)),
+        fit @ (Fit::BeyondCommitLimit { .. } | Fit::BeyondRamAndSwap { .. }) => {
+            StartOutcome::Fails(size, Some(fit))
+        }
         fit => StartOutcome::SmallPages(size, fit),
     }
 }
@@ -456,24 +460,51 @@ pub fn fit_on_small_pages(machine: &Machine) -> Fit {
             return Fit::BeyondCommitLimit { segment, room };
         }
     }
-    let others = memory::segments_of_others(machine);
-    if let Some(left) = memory::left(machine)
-        && left < segment + others
+    if let Some(all) = memory::largest_mapping(machine)
+        && all < segment
     {
-        return Fit::BeyondMemory {
-            segment,
-            left: left - others,
-            others,
-            missing: segment + others - left,
-        };
+        return Fit::BeyondRamAndSwap { segment, all };
     }
-    match memory::in_cgroups(machine, segment, false) {
-        CgroupMemory::Exceeds(excess) if !excess.can_swap => Fit::BeyondCgroup {
+    // A certain shortage, then a limit, then a reserve that is too small.
+    let shortage = Shortage::after_start(machine, segment).map(Fit::BeyondMemory);
+    let limit = || beyond_cgroup(machine, segment, false);
+    match shortage {
+        Some(certain) if certain.is_certain() => certain,
+        shortage => limit().or(shortage).unwrap_or(Fit::Fits),
+    }
+}
+
+/// Why memory cannot hold the segment of the running server once all of it is in use. Unlike a
+/// misfit of the next start, nobody has to restart the server for that. `None`: it can, as far as
+/// known.
+pub fn present_misfit(machine: &Machine) -> Option<Fit> {
+    let segment = machine.segment().map(|segment| Bytes(segment.bytes))?;
+    let is_huge = machine.is_on_huge_pages()?;
+    let shortage = Shortage::now(machine).filter(|shortage| shortage.taken > Bytes(0));
+    let shortage = shortage.map(Fit::BeyondMemory).filter(Fit::is_certain);
+    shortage.or_else(|| beyond_cgroup(machine, segment, is_huge))
+}
+
+/// Whether memory is too small for small pages, now or after a restart.
+pub fn is_short(machine: &Machine) -> bool {
+    let of_start = || matches!(misfit(machine), Some(Fit::BeyondMemory(_)));
+    Shortage::now(machine).is_some() || of_start()
+}
+
+/// A misfit of the next start that the running server does not have already.
+pub fn coming_misfit(machine: &Machine) -> Option<Fit> {
+    let is_present = present_misfit(machine).is_some();
+    misfit(machine).filter(|_| !is_present)
+}
+
+fn beyond_cgroup(machine: &Machine, segment: Bytes, is_huge: bool) -> Option<Fit> {
+    match memory::in_cgroups(machine, segment, is_huge) {
+        CgroupMemory::Exceeds(excess) if !excess.can_swap => Some(Fit::BeyondCgroup {
             cgroup: excess.limit.directory.clone(),
             limit: Bytes(excess.limit.limit_bytes),
             needed: excess.needed,
             to_raise: excess.to_raise,
-        },
-        CgroupMemory::Fits | CgroupMemory::Unknown(_) | CgroupMemory::Exceeds(_) => Fit::Fits,
+        }),
+        CgroupMemory::Fits | CgroupMemory::Unknown(_) | CgroupMemory::Exceeds(_) => None,
     }
 }

@@ -65,11 +65,16 @@ struct Counted {
 impl Spec {
     fn ram(&self) -> u64 {
         let gb: u64 = self.host.nodes_gb.iter().sum();
-        gb * self.host.scale * GB
+        gb * self.unit()
+    }
+
+    /// Bytes of a gigabyte of the host, which is 1 GB apart from the scale.
+    fn unit(&self) -> u64 {
+        self.host.scale * GB / if self.host.is_small { 16 } else { 1 }
     }
 
     fn memory_of(&self, node: usize) -> u64 {
-        self.host.nodes_gb[node] * self.host.scale * GB
+        self.host.nodes_gb[node] * self.unit()
     }
 
     fn server_of(&self, next: NextSpec) -> Server {
@@ -80,7 +85,11 @@ impl Spec {
                 false => SharedMemoryType::Mmap,
             },
             huge_page_size_bytes: self.huge_page_size(next.size),
-            shared_memory_bytes: self.ram() / 100 * next.percent_of_ram + next.plus_kb * KB,
+            shared_memory_bytes: self.ram() / 100 * next.percent_of_ram
+                + match self.host.is_small {
+                    true => next.plus_kb / 128 * 8 * KB,
+                    false => next.plus_kb * KB,
+                },
         }
     }
 
@@ -310,6 +319,7 @@ impl Spec {
             return None;
         }
         let mut available = beside / 100 * (100 - self.host.used_percent);
+        let tmpfs = (self.host.tmpfs_mb * MB).min(beside / 100 * self.host.used_percent);
         let available_of = self.available_of_nodes(&counted, available)?;
         let mut total = ram;
         if let Some(shown) = self.host.shown_gb.map(|gb| gb * GB)
@@ -371,6 +381,7 @@ impl Spec {
             total: Some(total),
             free: Some(available / 2),
             available: Some(available),
+            shmem: Some(touched_small + touched_by_others + tmpfs),
             swap_total: Some(swap),
             swap_free: Some(swap.saturating_sub(self.server.swapped_mb * MB)),
             commit_limit: Some(commit_limit),
@@ -405,6 +416,7 @@ impl Spec {
                 overcommit_ratio: signed(ratio),
                 overcommit_bytes: signed(by_bytes),
                 admin_reserve_bytes: signed(8 * MB),
+                user_reserve_bytes: signed(128 * MB),
                 swappiness: Some(60),
                 hugetlb_shm_group: Some(0),
                 ..Vm::default()

@@ -105,6 +105,10 @@ pub struct HostSpec {
     /// Free memory in blocks that are large enough.
     pub blocks_percent: u64,
     pub swap_gb: u64,
+    /// Files in memory, which the kernel counts as shared memory.
+    pub tmpfs_mb: u64,
+    /// A host with a sixteenth of the memory.
+    pub is_small: bool,
     pub strict: Option<Strict>,
     /// Committed memory apart from segments, in percent of the room under the limit.
     pub committed_percent: u64,
@@ -329,10 +333,12 @@ fn host() -> impl Strategy<Value = HostSpec> {
         select(vec![5_u64, 5, 20, 20, 50, 80, 95, 99]),
         prop_oneof![6 => Just(100), 1 => select(vec![0_u64, 5, 30, 60])],
         select(vec![0_u64, 1, 30, 90, 100]),
-        select(vec![0_u64, 0, 2, 8]),
+        select(vec![0_u64, 0, 2, 8, 60]),
         weighted(0.2, strict),
         select(vec![10_u64, 40, 80, 89, 95, 100]),
         weighted(0.06, select(vec![1_u64, 2, 8])),
+        select(vec![0_u64, 0, 0, 1, 100, 4000]),
+        one_in(4),
     );
     let scale = prop_oneof![40 => Just(1_u64), 1 => Just(1_u64 << 20)];
     let modes = (
@@ -364,6 +370,8 @@ fn host() -> impl Strategy<Value = HostSpec> {
                 first_node_percent: memory.1,
                 blocks_percent: memory.2,
                 swap_gb: memory.3,
+                tmpfs_mb: memory.7,
+                is_small: memory.8,
                 strict: memory.4,
                 committed_percent: memory.5,
                 shown_gb: memory.6,
@@ -649,6 +657,8 @@ impl Spec {
                 first_node_percent: 100,
                 blocks_percent: 100,
                 swap_gb: 8,
+                tmpfs_mb: 0,
+                is_small: false,
                 strict: None,
                 committed_percent: 40,
                 shown_gb: None,
@@ -778,6 +788,8 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                     shown_gb: None,
                     thp: ("madvise", "never"),
                     thp_of_sizes: None,
+                    // Segments of others and idle pages do not depend on the size of the host.
+                    is_small: any.host.is_small && others.is_empty() && !has_idle,
                     ..any.host
                 },
                 server: ServerSpec {

@@ -89,6 +89,11 @@ properties! {
         text_fits_on_a_terminal,
         boot_lines_leave_memory,
         ensured_starts_get_huge_pages,
+        boot_that_is_ok_starts_the_server,
+        small_pages_fit_what_is_available,
+        more_swap_is_never_worse,
+        running_server_keeps_the_reserve,
+        ensure_needs_nothing_where_a_restart_fits,
     ]
     healthy_machine => [
         healthy_machines_get_no_advice,

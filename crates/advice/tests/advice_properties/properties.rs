@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use std::sync::Arc;
 
-use advice::thresholds::LEFT_PERCENT;
 use advice::{
     answer::{self, Answer, findings, verdict},
     check::{CheckId, CheckResult, Finding, Remedy, Status},
@@ -17,7 +16,7 @@ use advice::{
         machine::{Machine, ServerState},
         memory::{self, CommitLimit},
         next_boot,
-        start::{self, StartOutcome},
+        start::{self, Reason, StartOutcome},
         step::{Pending, SettingPlace, Step},
     },
     plan::how_to_set,
@@ -25,7 +24,10 @@ use advice::{
     render, runbook, text,
 };
 use host::{
-    linux::{boot::Change, error::Absent},
+    linux::{
+        boot::{Change, NextBoot},
+        error::Absent,
+    },
     server::{
         facts::Facts,
         setting::SettingSource,
@@ -160,9 +162,18 @@ fn pages_that_are_enough(stopped: &Machine) -> Option<Vec<Step>> {
         at = at.apply(step).ok()?;
     }
     let gets_them = matches!(start::outcome(&at), StartOutcome::HugePages(_));
-    let available = at.usage()?.available?;
-    let leaves_enough = Bytes(available) >= memory::not_faulted_in(&at) + Bytes(256 << 20);
-    (gets_them && leaves_enough && !added.is_empty()).then_some(added)
+    (gets_them && leaves_reserve(&at)? && !added.is_empty()).then_some(added)
+}
+
+/// Whether 2% of RAM and 256 MB stay available, and memory and swap hold what segments have yet to
+/// fault in. `None`: unknown.
+fn leaves_reserve(machine: &Machine) -> Option<bool> {
+    let usage = machine.usage()?;
+    let (available, swap) = (usage.available?, usage.swap_free?);
+    let reserve = (memory::host_ram(machine)?.0 / 50).max(256 << 20);
+    let all = available.saturating_add(swap);
+    let needed = memory::not_faulted_in(machine).0.saturating_add(reserve);
+    Some(available >= reserve && all >= needed)
 }
 
 /// Pages that are added before a start are enough, not one too many, taken from nobody, and not
@@ -181,9 +192,9 @@ pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseRes
     };
     let outcome = |steps: &[Step]| {
         let after = stopped.apply_all(steps);
-        after.map(|after| (start::outcome(&after), memory::left(&after)))
+        after.map(|after| (start::outcome(&after), leaves_reserve(&after)))
     };
-    let (after, left) = outcome(&steps)
+    let (after, leaves_reserve) = outcome(&steps)
         .map_err(|blocked| TestCaseError::fail(format!("{blocked:?} by {steps:?}")))?;
     let asks = stopped.state.asks_for_huge_pages();
     prop_assert!(
@@ -207,12 +218,10 @@ pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseRes
             prop_assert!(!is_enough, "a page less is enough: {steps:?}");
         }
     }
-    if let Some((left, ram)) = left
-        .zip(memory::host_ram(&stopped))
-        .filter(|_| !steps.is_empty())
-    {
-        prop_assert!(left >= ram.percent(LEFT_PERCENT), "leaves {left} of {ram}");
-    }
+    prop_assert!(
+        steps.is_empty() || leaves_reserve != Some(false),
+        "too little is left by {steps:?}"
+    );
     Ok(())
 }
 
@@ -453,26 +462,12 @@ pub fn pools_leave_enough_memory(_: &Spec, machine: &Machine) -> TestCaseResult 
         let mut before = machine.clone();
         for (step, state) in way(&machine, &steps) {
             let grown = memory::in_pools(&state) - memory::in_pools(&before);
-            if let (Some(left), Some(had), Some(ram)) = (
-                memory::left(&state),
-                memory::left(&before),
-                memory::host_ram(&machine),
-            ) {
+            if matches!(step, Step::SetPool { .. }) && grown > Bytes(0) {
                 prop_assert!(
-                    left >= ram.percent(LEFT_PERCENT).min(had),
-                    "{name}: {step:?} leaves {left} of {ram}"
-                );
-            }
-            let available = state.usage().and_then(|usage| usage.available);
-            if let Some(available) = available
-                && matches!(step, Step::SetPool { .. })
-                && grown > Bytes(0)
-            {
-                let untouched = memory::not_faulted_in(&state);
-                prop_assert!(
-                    Bytes(available) >= untouched,
-                    "{name}: {step:?} leaves {} for {untouched}",
-                    Bytes(available)
+                    leaves_reserve(&state) != Some(false),
+                    "{name}: {step:?} leaves {:?} for {}",
+                    state.usage(),
+                    memory::not_faulted_in(&state)
                 );
             }
             before = state;
@@ -870,11 +865,19 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
         match &decision {
             Decision::FreeMemory {
                 missing,
+                is_used,
                 lower,
                 or_at_boot,
+                ..
             } => {
                 prop_assert!(*missing > Bytes(0), "{decision:?}");
                 free(&mut followed, *missing);
+                if let Ok(meminfo) = &mut followed.state.meminfo
+                    && !is_used
+                {
+                    let more = |bytes: u64| bytes.saturating_add(missing.0);
+                    meminfo.total_bytes = meminfo.total_bytes.map(more);
+                }
                 // Memory can be missing at boot, and now.
                 still_asks_for(name, &followed, &decision, |other| match other {
                     Decision::FreeMemory {
@@ -1036,10 +1039,6 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
     // After the move to other pages, something else can be missing.
     still_asks_for(name, &followed, decision, |other| match (decision, other) {
         (
-            Decision::LowerSharedBuffers { lacks: before, .. },
-            Decision::LowerSharedBuffers { lacks, .. },
-        ) => lacks == before,
-        (
             Decision::FreeMemory {
                 or_at_boot: before, ..
             },
@@ -1061,6 +1060,8 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
 pub fn more_memory_is_never_worse(_: &Spec, machine: &Machine) -> TestCaseResult {
     let nodes = machine.nodes().map(<[_]>::len);
     prop_assume!(nodes == Some(1) && memory::host_ram(machine).is_some());
+    // What already happens is a finding of memory_left alone.
+    prop_assume!(!machine.is_muted("memory_left"));
     let before = verdict(machine);
     for gb in [1, 16, 1024] {
         let mut larger = machine.clone();
@@ -1261,8 +1262,7 @@ pub fn large_machines() {
     );
 }
 
-/// After the boot lines of the runbook, pools and memory in use now fit into RAM, and committed memory
-/// into the strict commit limit.
+/// After the boot lines of the runbook, the next boot leaves enough memory.
 pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
     let steps: Vec<_> = steps_of(&runbook_of(machine))
         .into_iter()
@@ -1271,8 +1271,63 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(!steps.is_empty());
     let after = machine.apply_all(&steps);
     prop_assume!(after.is_ok());
-    let after = after.expect("assumed");
-    let boot = after.next_boot();
+    leaves_memory_at_boot(machine, after.expect("assumed").next_boot(), &steps)
+}
+
+/// If nothing is wrong with the present lines, the next boot leaves enough memory, and the server gets
+/// its pages.
+pub fn boot_that_is_ok_starts_the_server(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let reboot = answer::finding(machine, CheckId::Reboot);
+    prop_assume!(["set_at_boot", "does_not_ask"].contains(&reboot.code));
+    leaves_memory_at_boot(machine, machine.next_boot(), &[])?;
+    let next = machine.next_start();
+    let Some(size) = machine
+        .size_to_map(&next)
+        .filter(|_| reboot.code == "set_at_boot")
+    else {
+        return Ok(());
+    };
+    let mut booted = machine.clone();
+    let line = machine.next_boot().and_then(|boot| boot.pages(size.0));
+    let pages = line.map_or(0, |request| request.pages);
+    let held = machine.pages_held(size).unwrap_or_default();
+    for pool in booted.state.pools.iter_mut().flatten() {
+        if pool.page_bytes == size.0 {
+            // Other programs have their pages again.
+            let others = pool.committed().saturating_sub(held.0);
+            prop_assert!(pages >= others, "{pages} for {others} of others");
+            pool.total = pages;
+            pool.free = pages - others;
+            pool.reserved = 0;
+            pool.surplus = 0;
+        }
+    }
+    if let Ok(segment) = &mut booted.state.segment {
+        segment.bytes = 0;
+        segment.page_bytes = Some(booted.state.base_page_bytes);
+    }
+    let booted = booted.with_next_start(next);
+    let outcome = start::outcome(&booted);
+    let is_limited = matches!(
+        outcome,
+        StartOutcome::SmallPages(Reason::Limits(_), _)
+            | StartOutcome::Fails(Reason::Limits(_), _)
+            | StartOutcome::Unknown(_)
+    );
+    prop_assert!(
+        is_limited || outcome == StartOutcome::HugePages(size),
+        "{outcome:?} with {pages} pages"
+    );
+    Ok(())
+}
+
+/// Pools of the next boot and memory in use now fit into RAM, and committed memory into the strict
+/// commit limit.
+fn leaves_memory_at_boot(
+    machine: &Machine,
+    boot: Option<&NextBoot>,
+    steps: &[Step],
+) -> TestCaseResult {
     prop_assume!(boot.is_some());
     let boot = boot.expect("assumed");
     prop_assume!(
@@ -1343,9 +1398,138 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
             now.committed
         );
     }
+    let reserve = match then > memory::in_pools(machine) {
+        true => ram.percent(2).max(Bytes(256 << 20)),
+        // No memory is taken.
+        false => Bytes(0),
+    };
     prop_assert!(
-        then + used - moved <= ram,
-        "{then} in pools + {used} in use - {moved} moved > {ram}: {steps:#?}"
+        then + used - moved + reserve <= ram,
+        "{then} in pools + {used} in use - {moved} moved + {reserve} > {ram}: {steps:#?}"
     );
+    Ok(())
+}
+
+/// What segments on small pages have faulted in at most: all shared memory, in RAM or swapped out.
+fn shared(machine: &Machine) -> Option<Bytes> {
+    let usage = machine.usage()?;
+    Some(Bytes(usage.shmem?) + (Bytes(usage.swap_total?) - Bytes(usage.swap_free?)))
+}
+
+/// Memory and swap that are available.
+fn available(machine: &Machine) -> Option<Bytes> {
+    memory::host_ram(machine)?;
+    let usage = machine.usage()?;
+    Some(Bytes(usage.available?) + Bytes(usage.swap_free?))
+}
+
+/// A start on small pages that takes more than is available is critical. A running server that has
+/// yet to take more than is available is critical, too.
+pub fn small_pages_fit_what_is_available(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole);
+    let figures = shared(machine).zip(available(machine));
+    prop_assume!(figures.is_some());
+    let (shared, available) = figures.expect("assumed");
+    let is_critical = |id| answer::finding(machine, id).status == Status::Critical;
+    let is_known = answer::finding(machine, CheckId::MemoryLeft).status != Status::Unknown;
+    prop_assume!(is_known && machine.segment().is_some());
+    let on_small_pages = memory::segment_on_small_pages(machine);
+    prop_assert!(
+        on_small_pages - shared <= available || is_critical(CheckId::MemoryLeft),
+        "{on_small_pages} on small pages, {shared} is shared, {available} is available"
+    );
+    if let StartOutcome::SmallPages(..) = start::outcome(machine) {
+        let segment = Bytes(machine.next_start().shared_memory_bytes);
+        let surplus = machine.pools().map(|pool| pool.surplus * pool.page_bytes);
+        let released = match on_small_pages {
+            Bytes(0) => Bytes(surplus.sum()),
+            _ => shared,
+        };
+        prop_assert!(
+            segment <= available + released
+                || is_critical(CheckId::Restart)
+                || is_critical(CheckId::MemoryLeft),
+            "{segment} on small pages, {released} is released, {available} is available"
+        );
+    }
+    Ok(())
+}
+
+/// More swap is never worse. Enough of it ends "run out of memory", apart from cgroups.
+pub fn more_swap_is_never_worse(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(memory::host_ram(machine).is_some() && machine.usage().is_some());
+    let with = |bytes: u64| {
+        let mut larger = machine.clone();
+        let usage = larger.state.usage.as_mut().expect("meminfo");
+        for counter in [
+            &mut usage.swap_total,
+            &mut usage.swap_free,
+            &mut usage.commit_limit,
+        ] {
+            *counter = counter.map(|now| now.saturating_add(bytes));
+        }
+        larger
+    };
+    // What already happens is a finding of memory_left alone.
+    let found = |machine: &Machine| {
+        let checks = [CheckId::Restart, CheckId::MemoryLeft];
+        checks.map(|id| answer::finding(machine, id))
+    };
+    let worst = |found: &[Finding]| found.iter().map(|found| found.status).max();
+    let before = found(machine);
+    for gb in [1, 16, 1 << 30] {
+        let after = found(&with(gb * GB));
+        prop_assert!(
+            worst(&after) <= worst(&before),
+            "{gb} GB more: {before:?}, then {after:?}"
+        );
+        let runs_out = |found: &Finding| {
+            found.code.ends_with("run_out_of_memory") && !found.text.contains("cgroup")
+        };
+        prop_assert!(gb < 1 << 30 || !after.iter().any(runs_out), "{after:?}");
+    }
+    Ok(())
+}
+
+/// No step but a restart of a server that is on small pages anyway leaves less than the reserve.
+pub fn running_server_keeps_the_reserve(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, machine, steps) in all_steps(machine) {
+        let mut before = machine.clone();
+        for (step, state) in way(&machine, &steps) {
+            let segment = |machine: &Machine| memory::segment_on_small_pages(machine);
+            let is_start = matches!(step, Step::Start | Step::Restart);
+            let takes = segment(&state) > segment(&before).max(before.faulted_in.most);
+            if is_start && takes && memory::other_servers(&state).is_empty() {
+                let kept = available(&state).zip(memory::host_ram(&state));
+                let keeps = kept.is_none_or(|(available, ram)| {
+                    let most = state.faulted_in.most;
+                    let reserve = ram.percent(2).max(Bytes(256 << 20));
+                    available + most >= segment(&state) + reserve
+                });
+                prop_assert!(keeps, "{name}: {step:?} takes {}", segment(&state));
+            }
+            before = state;
+        }
+    }
+    Ok(())
+}
+
+/// Where a restart gets its pages, `hugeinfo ensure` adds none.
+pub fn ensure_needs_nothing_where_a_restart_fits(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    // The use of a limit that remains, and the surplus pages that stay, are known within bounds.
+    prop_assume!(spec.limits.is_empty() && spec.told_limit.is_none());
+    prop_assume!(machine.pools().all(|pool| pool.surplus == 0));
+    // PostgreSQL rounds up to this size.
+    let setting = machine.next_start().huge_page_size_bytes;
+    prop_assume!(setting.is_none_or(u64::is_power_of_two));
+    prop_assume!(matches!(
+        start::outcome(machine),
+        StartOutcome::HugePages(_)
+    ));
+    let stopped = machine.apply(&Step::Stop);
+    prop_assume!(stopped.is_ok());
+    let stopped = stopped.expect("assumed");
+    let steps = ensure::steps(&stopped);
+    prop_assert_eq!(steps, Ok(Vec::new()));
     Ok(())
 }

@@ -102,6 +102,8 @@ pub struct Scene {
     /// `MemAvailable`. `None`: RAM without the pools, the segment and an eighth for everything
     /// else.
     pub available: Option<u64>,
+    /// `Shmem`. `None`: what the servers have faulted in on small pages.
+    pub shmem: Option<u64>,
     /// `Committed_AS`. `None`: 3 GB, and the segment if it is on small pages.
     pub committed: Option<u64>,
     /// Names of muted checks.
@@ -134,6 +136,7 @@ impl Scene {
             },
             facts,
             available: None,
+            shmem: None,
             committed: None,
             muted: "",
             files: Vec::new(),
@@ -292,6 +295,13 @@ impl Scene {
         self.committed = Some(committed);
     }
 
+    /// Sets the size of the swap, all of it free.
+    pub fn swap(&mut self, bytes: u64) {
+        let usage = self.state.usage.as_mut().expect("meminfo");
+        usage.swap_total = Some(bytes);
+        usage.swap_free = Some(bytes);
+    }
+
     /// Adds a memory limit of the server's cgroup, without swap.
     pub fn memory_limit(&mut self, limit: u64, used: u64, files: u64) -> &mut MemoryLimit {
         let limits = self.state.memory_limits.as_mut().expect("limits");
@@ -437,6 +447,11 @@ impl Scene {
         usage.hugetlb = Some(in_pools);
         usage.available = self.available.or(Some(ram.saturating_sub(taken)));
         usage.free = usage.available;
+        let own = state.processes.iter().filter_map(|one| one.rss_shmem).max();
+        let others = state.other_servers.iter().flatten();
+        let others = others.filter_map(|other| other.rss_shmem_bytes);
+        let touched = own.into_iter().chain(others).fold(0, u64::saturating_add);
+        usage.shmem = self.shmem.or(Some(touched));
         usage.committed = self.committed.or(Some(3 * GB + on_small_pages));
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
         let of_ram = match number(state.vm.overcommit_bytes) {

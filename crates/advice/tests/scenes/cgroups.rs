@@ -85,7 +85,7 @@ fn fault_limits() {
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
-            # lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM
+            # free 7455 MB of memory, or lower shared_buffers by 7456MB: too little memory is available for the pool
             # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.state, Some(1074), Some(1074));
@@ -401,11 +401,11 @@ fn reservation_limits() {
             limited(&mut m.state, None, Some(100));
         })
         .see("restart", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 50 GB is needed. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.
+            critical would_run_out_of_memory: After a restart, memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 50 GB is needed. On small pages, the segment takes 50 GB; 6 GB and 8 GB of swap are available.
             echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]])
         .see("memory_left", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; 6 GB and 8 GB of swap are available.
             # as restart"#]]),
         when(
             "pending settings would fall back, and no memory is left",
@@ -415,14 +415,14 @@ fn reservation_limits() {
             },
         )
         .see("restart", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; 6 GB and 8 GB of swap are available.
             sysctl -w vm.nr_hugepages=26624
             sed -i 's/^vm\.nr_hugepages = 25600$/vm.nr_hugepages = 26624/' /etc/sysctl.d/hugepages.conf"#]])
         .see("pending_settings", expect![[r#"
-            critical would_run_out_of_memory: Settings are pending a restart (shared_buffers). After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.
+            critical would_run_out_of_memory: Settings are pending a restart (shared_buffers). After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; 6 GB and 8 GB of swap are available.
             # as restart"#]])
         .see("memory_left", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 52 GB; 6 GB and 8 GB of swap are available.
             # as restart"#]]),
         when("large page tables come with a low limit", |m| {
             m.on_small_pages(10 * GB, 5120);
@@ -449,6 +449,7 @@ fn memory_limits() {
         m.needs(8 * GB);
         m.asked(4096);
         m.faulted_in(touched);
+        m.shmem = Some(8 * GB);
     }
     test(vec![
         when("a memory limit holds the segment", |m| {
@@ -484,7 +485,7 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, 0);
         })
-        .see("memory_left", expect![["unknown unknown: Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. Whether the segment fits is unknown, because only bounds of its use are known."]]),
+        .see("memory_left", expect!["unknown unknown: Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. Whether the segment fits is unknown, because only bounds of its use are known."]),
         when("cached files make way", |m| {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, GB);
@@ -522,12 +523,10 @@ fn memory_limits() {
                 m.memory_limit(8 * GB, 20 * GB + 480 * MB, 0);
             },
         )
-        .see("restart", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.
-            # raise the memory limit of the server's cgroup by 12768 MB, or lower shared_buffers by as much"#]])
+        .see("restart", expect!["ok does_not_ask: The next start uses huge_pages = off."])
         .see("memory_left", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.
-            # as restart"#]]),
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 8 GB and needs 20 GB once the whole segment is in use. The OOM killer will kill a process.
+            # raise the memory limit of the server's cgroup by 12768 MB, or lower shared_buffers by as much"#]]),
         when("a start on small pages would exceed the limit", |m| {
             m.waits(|next| next.shared_memory_bytes = 8 * GB);
             m.memory_limit(4 * GB, GB, 0);
@@ -548,6 +547,8 @@ fn memory_limits() {
             m.available = Some(50 * MB);
             m.facts.nodes.as_mut().expect("nodes")[0].memory.free = Some(300 * MB);
         })
-        .see("memory_left", expect![["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]]),
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. 50 MB is available, and 1311 MB should stay available.
+            # free or add 1261 MB of memory: too little memory is available"#]]),
     ]);
 }

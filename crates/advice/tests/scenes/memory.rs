@@ -85,12 +85,12 @@ fn untouched_segments() {
             },
         )
         .see("status", expect![[r#"
-            critical will_run_out_of_memory: The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             sysctl -w vm.nr_hugepages=15360
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 15360/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)"#]])
         .see("memory_left", expect![[r#"
-            critical will_run_out_of_memory: The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.
+            warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. Segments on small pages have yet to take 26 GB; 18 GB and 8 GB of swap are available, and 1311 MB should stay available.
             # as huge_pages"#]]),
         when("RAM holds the pool and the segment", |m| {
             m.on_small_pages(8 * GB, 0)
@@ -184,26 +184,47 @@ fn a_tenth_of_ram() {
         })
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
-            # lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]])
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 30208/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=30208
+            # if the pool has fewer than 30208 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
-            # lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]])
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 30208/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=30208
+            # if the pool has fewer than 30208 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
         .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 30208 are needed.
             # as huge_pages"#]])
-        .see("how_to_set_2", expect![["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]])
-        .see("runbook", expect![["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]]),
+        .see("how_to_set_2", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 30208/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=30208
+            # if the pool has fewer than 30208 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 30208/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=30208
+            # start PostgreSQL"#]]),
         when("59 GB are pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.waits(|next| next.shared_memory_bytes = 59 * GB);
         })
         .see("restart", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; the pools leave 34 GB of RAM.
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; 26 GB and 8 GB of swap are available.
             # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.
-            # lower shared_buffers by 4384MB, or add 4870 MB of memory: the pools would leave less than 10% of RAM"#]]),
+            # free 4383 MB of memory, or lower shared_buffers by 4384MB: too little memory is available for the pool"#]]),
         when(
             "a smaller segment is pending that is still too large",
             |m| {
@@ -213,8 +234,10 @@ fn a_tenth_of_ram() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
-            # lower shared_buffers by 1434MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]])
-        .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]]),
+            # free 287 MB of memory, or lower shared_buffers by 288MB: too little memory is available for the pool"#]])
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
+            # lower shared_buffers by 1314MB, or free or add 1311 MB of memory: too little memory is available"#]]),
         when(
             "a smaller segment is pending, and available memory is short",
             |m| {
@@ -224,8 +247,8 @@ fn a_tenth_of_ram() {
             },
         )
         .see("restart", expect![[r#"
-            warning would_lose_at_restart: A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.
-            # free 13599 MB of memory, or lower shared_buffers by 13600MB: too little memory is available for the pool"#]]),
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 12288 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 24 GB; 2 GB and 8 GB of swap are available.
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -235,18 +258,16 @@ fn a_tenth_of_ram() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.
-            # stop PostgreSQL (ends all sessions)
-            # then: echo 1 > /proc/sys/vm/compact_memory
-            # then: echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # if the pool has fewer than 4 pages of 1 GB, set it back to 0 first
-            # start PostgreSQL
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
         when("a small host cannot hold the pool", |m| {
             m.ram(1100 * MB);
             m.fall_back(0);
             m.available = Some(1000 * MB);
         })
-        .see("how_to_set_2", expect![["# lower shared_buffers to 45MB, or add 94 MB of memory: the pools would leave less than 10% of RAM"]]),
+        .see("how_to_set_2", expect!["# add 235 MB of memory: too little memory is available for the pool"]),
         when("available memory lacks a part of a 1 GB page", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -261,7 +282,7 @@ fn a_tenth_of_ram() {
             m.more(29_463);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM.
+            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
             # as pool_size"#]]),
         when(
             "an idle pool leaves too little, and hidden servers could need it",
@@ -271,7 +292,7 @@ fn a_tenth_of_ram() {
             },
         )
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM.
+            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
             # as root, check whether a server that is not visible from here needs the idle pages (29463 huge pages of 2 MB): processes of other users are not visible. If none does, release them"#]]),
         when(
             "an idle pool leaves too little, and another server might use it",
@@ -281,9 +302,178 @@ fn a_tenth_of_ram() {
             },
         )
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM.
+            warning little_left: The pools hold 59 GB and leave 5536 MB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
             # check whether the server on port 5433 is meant to use the idle pages (29463 huge pages of 2 MB). If it is not, release them"#]]),
         when("the segment leaves plenty", |_| {}).see("memory_left", expect![["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]]),
+    ]);
+}
+
+/// After each step and at the next start, the larger of 2% of RAM and 256 MB stays available.
+#[test]
+fn reserve() {
+    /// A server on small pages without swap.
+    fn small_host(m: &mut Scene, ram: u64, segment: u64, available: u64) {
+        m.ram(ram);
+        m.on_small_pages(segment, 0);
+        m.asked(0);
+        m.swap(0);
+        m.available = Some(available);
+    }
+    test(vec![
+        when("2 GB of RAM, and the pool fits once the server has stopped", |m| {
+            small_host(m, 2000 * MB, 560 * MB, 620 * MB);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 280 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 280/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: sysctl -w vm.nr_hugepages=280
+            # if the pool has fewer than 280 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
+        when("4 GB of RAM, and the pool would leave 90 MB", |m| {
+            small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
+            m.faulted_in(0);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 500 huge pages of 2 MB; 0 are available.
+            # free 166 MB of memory, or lower shared_buffers to 784MB: too little memory is available for the pool"#]])
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages have yet to take 1000 MB; 1090 MB is available, and 256 MB should stay available.
+            # lower shared_buffers to 784MB, or add 166 MB of memory or swap: too little memory is available"#]]),
+        when("swap holds small pages, but not the pool", |m| {
+            small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
+            m.faulted_in(0);
+            m.swap(8 * GB);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 500 huge pages of 2 MB; 0 are available.
+            # free 166 MB of memory, or lower shared_buffers to 784MB: too little memory is available for the pool"#]])
+        .see("memory_left", expect!["ok enough_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM."]),
+        when("a fallback needs more than is available", |m| {
+            m.on_huge_pages(10 * GB, 10 * GB);
+            m.available = Some(12 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 40 * GB);
+        })
+        .see("status", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; 12 GB is available. Settings are pending a restart.
+            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 40 GB; 12 GB is available.
+            # lower shared_buffers by 29983MB, or add 29983 MB of memory or swap: too little memory is available"#]]),
+        when("swap holds the rest of a fallback", |m| {
+            m.on_huge_pages(10 * GB, 10 * GB);
+            m.available = Some(12 * GB);
+            m.swap(60 * GB);
+            m.waits(|next| next.shared_memory_bytes = 40 * GB);
+        })
+        .see("restart", expect![[r#"
+            warning would_lose_at_restart: A restart would lose huge pages. Needs 20480 huge pages of 2 MB; 5120 are available.
+            # free 19743 MB of memory, or lower shared_buffers by 19744MB: too little memory is available for the pool"#]])
+        .see("memory_left", expect!["ok enough_left: The pools hold 10 GB and leave 54 GB of 64 GB RAM."]),
+        when("released pages are just enough for the segment", |m| {
+            m.on_small_pages(40 * GB, 4096);
+            m.off();
+            m.asked(0);
+            m.faulted_in(0);
+            m.swap(0);
+            m.available = Some(32 * GB);
+        })
+        .see("pool_size", expect![[r#"
+            warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle; none is needed.
+            sysctl -w vm.nr_hugepages=0"#]])
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: On small pages, the segment has yet to take 40 GB; 32 GB is available.
+            # lower shared_buffers to 29408MB, or add 9503 MB of memory or swap: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=0
+            # lower shared_buffers to 29408MB, or add 9503 MB of memory or swap: too little memory is available"#]]),
+        when("memory is just enough for the segment", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.off();
+            m.asked(0);
+            m.faulted_in(0);
+            m.swap(0);
+            m.available = Some(40 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. Segments on small pages have yet to take 40 GB; 40 GB is available, and 1311 MB should stay available.
+            # lower shared_buffers to 37600MB, or add 1311 MB of memory or swap: too little memory is available"#]])
+        .see("status", expect!["ok turned_off: On 4 kB pages: huge_pages = off."]),
+        when("all memory of a server on small pages is in use", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.off();
+            m.asked(0);
+            m.swap(0);
+            m.available = Some(4 * GB);
+        })
+        .see("restart", expect!["ok does_not_ask: The next start uses huge_pages = off."])
+        .see("memory_left", expect!["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]),
+        when("one process has faulted in a part of a segment that is all in use", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.off();
+            m.asked(0);
+            m.faulted_in(2 * GB);
+            m.shmem = Some(41 * GB);
+            m.swap(0);
+            m.available = Some(4 * GB);
+        })
+        .see("restart", expect!["ok does_not_ask: The next start uses huge_pages = off."])
+        .see("memory_left", expect!["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]),
+        when("a segment is larger than RAM and swap", |m| {
+            m.waits(|next| {
+                next.huge_pages = HugePages::Off;
+                next.shared_memory_bytes = 80 * GB;
+            });
+        })
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; the kernel refuses more than RAM and swap (72 GB).
+            # undo the pending change of huge_pages, shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+        when("the kernel refuses no segment", |m| {
+            m.file("proc/sys/vm/overcommit_memory", "1\n");
+            m.waits(|next| {
+                next.huge_pages = HugePages::Off;
+                next.shared_memory_bytes = 80 * GB;
+            });
+        })
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; 55 GB and 8 GB of swap are available.
+            # undo the pending change of huge_pages, shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+        when("a limit of 500 MB under a segment of 600 MB that runs", |m| {
+            m.on_small_pages(600 * MB, 0);
+            m.off();
+            m.asked(0);
+            m.faulted_in(100 * MB);
+            m.swap(0);
+            m.memory_limit(500 * MB, 150 * MB, 0);
+        })
+        .see("status", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 500 MB and needs 650 MB once the whole segment is in use. The OOM killer will kill a process.
+            # raise the memory limit of the server's cgroup by 150 MB, or lower shared_buffers by as much"#]])
+        .see("restart", expect!["ok does_not_ask: The next start uses huge_pages = off."])
+        .see("memory_left", expect![[r#"
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 500 MB and needs 650 MB once the whole segment is in use. The OOM killer will kill a process.
+            # raise the memory limit of the server's cgroup by 150 MB, or lower shared_buffers by as much"#]]),
+        when("idle pages of a line are enough for the segment", |m| {
+            m.on_small_pages(30 * GB, 20_000);
+            m.off();
+            m.asked(20_000);
+            m.faulted_in(0);
+            m.swap(0);
+            m.available = Some(20 * GB);
+        })
+        .see("status", expect![[r#"
+            critical will_run_out_of_memory: On small pages, the segment has yet to take 30 GB; 20 GB is available.
+            # release 5776 huge pages of 2 MB, lower shared_buffers to 17632MB, or add 11551 MB of memory or swap: too little memory is available"#]]),
+        when("others have yet to use more than is available", |m| {
+            m.swap(0);
+            m.available = Some(8 * GB);
+            m.other(10 * GB, 4096, OFF).rss_shmem_bytes = Some(GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. Segments on small pages have yet to take 9 GB; 8 GB is available.
+            # add 2335 MB of memory or swap: too little memory is available"#]])
+        .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]),
     ]);
 }
 
@@ -300,11 +490,11 @@ fn pool_held_by_other_programs() {
             },
         )
         .see("status", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.
-            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10% of RAM"#]])
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 8000 huge pages of 2 MB; 0 are available.
+            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 3036 MB of memory: too little memory is available for the pool"#]])
         .see("memory_left", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.
-            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
+            warning little_left: The pools hold 50 GB and leave 14 GB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
+            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or free or add 1311 MB of memory: too little memory is available"#]]),
         when(
             "a server that was turned off would not fit in addition to a pool that others hold",
             |m| {
@@ -315,9 +505,7 @@ fn pool_held_by_other_programs() {
                 m.off();
             },
         )
-        .see("status", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.
-            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
+        .see("status", expect!["ok turned_off: On 4 kB pages: huge_pages = off."]),
         when("other programs have reserved the pool", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -326,7 +514,7 @@ fn pool_held_by_other_programs() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
-            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1457 MB of memory: the pools would leave less than 10% of RAM"#]]),
+            # free 1311 MB of memory, or free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders): too little memory is available for the pool"#]]),
         when("/proc/meminfo is that of a container", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -361,18 +549,16 @@ fn pool_held_by_other_programs() {
         })
         .see("status", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.
-            ALTER SYSTEM SET huge_pages = 'try';
-            -- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
+            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.
-            ALTER SYSTEM SET huge_pages = 'try';
-            -- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
+            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
         .see("pending_settings", expect![[r#"
             critical would_not_start: Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.
             # as restart"#]])
         .see("runbook", expect![[r#"
-            ALTER SYSTEM SET huge_pages = 'try';
-            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]]),
+            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool
+            # lower shared_buffers by 288MB, or free or add 287 MB of memory: too little memory is available"#]]),
         when(
             "the pool of a running server with huge_pages = on cannot be allocated again",
             |m| {
@@ -386,7 +572,7 @@ fn pool_held_by_other_programs() {
         )
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.
-            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]]),
+            # free 14623 MB of memory, lower shared_buffers by 14624MB, or free some of the 1000 huge pages of 2 MB that other programs have (hugeinfo_holders): too little memory is available for the pool"#]]),
         when("huge_pages = on is pending, and the pool can grow", |m| {
             m.fall_back(0);
             m.waits(|next| {
@@ -569,8 +755,8 @@ fn ram_and_a_cgroup_are_too_small() {
             });
         })
         .see("memory_left", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 44 GB of RAM.
-            # release 3072 huge pages of 2 MB while the server is stopped, lower shared_buffers by 6144MB, or add 6144 MB of memory: RAM outside of the pools is smaller than the segments on small pages"#]]),
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; 36 GB and 8 GB of swap are available.
+            # release 3728 huge pages of 2 MB while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);
@@ -592,6 +778,7 @@ fn a_shortage_can_depend_on_all_processes() {
         scene.on_small_pages(25 * GB, 0);
         scene.faulted_in(touched);
         scene.available = Some(available);
+        scene.shmem = Some(25 * GB);
         answer::depends_on_processes(&scene.machine())
     };
     assert!(depends(2 * GB, 20 * GB));

@@ -107,13 +107,13 @@ fn reboot() {
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 737 = 537 for this server + 200 for other programs.
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 737/' /etc/sysctl.d/hugepages.conf"#]]),
         when("the boot sets up too much", |m| m.asked(31_744)).see("reboot", expect![[r#"
-            warning too_many_at_boot: The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.
+            warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB at boot, 7455 MB more than other programs leave.
             # lower the pools of the next boot by at least 7455 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"#]]),
         when("the boot sets up too many 1 GB pages", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=60");
         })
         .see("reboot", expect![[r#"
-            warning too_many_at_boot: The next boot sets up 61 GB in huge pages and leaves 3022 MB of 64 GB RAM.
+            warning too_many_at_boot: The next boot sets up 61 GB in huge pages, 6481 MB more than other programs leave.
             # lower the pools of the next boot by at least 6481 MB (/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=60) sets 60 huge pages of 1 GB)"#]]),
         when("a line sets pages that other programs use", |m| {
             m.fall_back(0);
@@ -122,13 +122,11 @@ fn reboot() {
         })
         .see("reboot", expect![[r#"
             warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB at boot, 32 GB more than other programs leave.
-            # lower the pools of the next boot by at least 33006 MB (/etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB)"#]]),
+            # as huge_pages"#]]),
         when("this server needs all pages that the line sets", |m| {
             m.on_huge_pages(59 * GB, 59 * GB);
         })
-        .see("reboot", expect![[r#"
-            warning too_many_at_boot: The next boot sets up 59 GB in huge pages and leaves 5 GB of 64 GB RAM.
-            # lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"#]]),
+        .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 30208 huge pages of 2 MB at boot."]),
         when("the pool has the pages that are too many for other programs", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.available = Some(GB);
@@ -143,8 +141,8 @@ fn reboot() {
             },
         )
         .see("reboot", expect![[r#"
-            warning too_many_at_boot: The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.
-            # lower the pools of the next boot by at least 8528 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"#]]),
+            warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB at boot, 7455 MB more than other programs leave.
+            # lower the pools of the next boot by at least 7455 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"#]]),
         when(
             "the server is turned off, and nothing requests pages",
             |m| {
@@ -154,6 +152,43 @@ fn reboot() {
             },
         )
         .see("reboot", expect![["ok does_not_ask: This server does not ask for huge pages."]]),
+        when("the server is turned off, and other programs use the memory of the line", |m| {
+            m.fall_back(0);
+            m.asked(26_624);
+            m.available = Some(20 * GB);
+            m.off();
+        })
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB at boot, 32 GB more than other programs leave.
+            # lower the pools of the next boot by at least 33006 MB (/etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB)"#]]),
+        when("a typo requests more than RAM, and the pool has taken most of it", |m| {
+            m.more(21_000);
+            m.asked(81_920);
+            m.available = Some(GB);
+        })
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 81920 huge pages of 2 MB at boot, 118 GB more than other programs leave.
+            # lower the pools of the next boot by at least 121053 MB (/etc/sysctl.d/hugepages.conf:1 sets 81920 huge pages of 2 MB)"#]])
+        .see("pool_size", expect!["ok idle_by_configuration: 21000 huge pages of 2 MB (41 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed."])
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 42 GB and leave 22 GB of 64 GB RAM. 1 GB is available, and 1311 MB should stay available.
+            # release 144 huge pages of 2 MB, or free or add 287 MB of memory: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            # lower the pools of the next boot by at least 121053 MB (/etc/sysctl.d/hugepages.conf:1 sets 81920 huge pages of 2 MB)
+            # release 144 huge pages of 2 MB, or free or add 287 MB of memory: too little memory is available"#]]),
+        when("this server needs all pages of a line that is too large", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.asked(20_480);
+            m.faulted_in(10 * GB);
+            m.swap(0);
+            m.available = Some(20 * GB);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.
+            # free 11551 MB of memory, or lower shared_buffers to 27359MB: too little memory is available for the pool"#]])
+        .see("reboot", expect![[r#"
+            warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 20480 huge pages of 2 MB at boot, 11 GB more than other programs leave.
+            # lower shared_buffers to 27359MB, restart PostgreSQL, and then lower /etc/sysctl.d/hugepages.conf:1 to 14704: the host cannot hold both the pool and the other programs"#]]),
         when("the boot configuration cannot be read", |m| {
             m.state.next_boot = Err(denied("/proc/cmdline"));
         })
@@ -171,7 +206,9 @@ fn reboot() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.
             # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"#]])
         .see("how_to_set_2", expect![["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]])
-        .see("runbook", expect![["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]]),
+        .see("runbook", expect![[r#"
+            # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool
+            # lower shared_buffers to 10973MB, or add 27935 MB of memory or swap: too little memory is available"#]]),
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
         })
@@ -311,7 +348,7 @@ fn this_boot() {
         })
         .see("reboot", expect![[r#"
             warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, but the pool has 5119. Unless the line is newer than this boot, the next boot might also fall short; 5120 are needed.
-            # free 330 MB of memory, lower shared_buffers to 9397MB, or set the pool at boot: too little memory is available for the pool"#]])
+            # lower shared_buffers to 9397MB, add 337 MB of memory, or set the pool at boot: too little memory is available for the pool"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 5120 huge pages of 2 MB; 5119 are available.
             # remove huge_pages from pg_hugeinfo.muted_checks: while it is muted, no remedy moves the server to huge pages"#]]),

@@ -139,6 +139,42 @@ fn overcommit() {
     ]);
 }
 
+/// The kernel keeps a part of the limit from each process of an ordinary user.
+#[test]
+fn user_reserve() {
+    fn scene(m: &mut Scene, left: u64) {
+        m.on_small_pages(16 * GB, 0);
+        m.asked(0);
+        m.file("proc/sys/vm/admin_reserve_kbytes", "8192\n");
+        m.file("proc/sys/vm/user_reserve_kbytes", "131072\n");
+        // Half of 48 GB outside of the pool of 16 GB.
+        m.strict(24 * GB - left);
+        m.swap(0);
+    }
+    test(vec![
+        when("the pool would leave 56 MB to commit before the restart", |m| {
+            scene(m, 56 * MB);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 8192 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 8192/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=8192
+            # if the pool has fewer than 8192 pages of 2 MB, set it back to 0 first
+            # start PostgreSQL"#]]),
+        when("the pool would leave enough to commit before the restart", |m| {
+            scene(m, 137 * MB);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 8192 huge pages of 2 MB; 0 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=8192
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 8192/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
+    ]);
+}
+
 #[test]
 fn limit_of_the_next_boot() {
     test(vec![

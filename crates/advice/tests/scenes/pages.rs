@@ -604,7 +604,7 @@ fn other_page_sizes() {
             warning unused_pages: 20 huge pages of 1 GB (20 GB) are idle; none is needed.
             # as huge_pages"#]])
         .see("memory_left", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 4 GB.
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 4 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
             # as huge_pages"#]]),
         when(
             "the server holds the 2 MB pool that 1 GB pages would need",
@@ -613,7 +613,7 @@ fn other_page_sizes() {
                 m.available = Some(4 * GB);
             },
         )
-        .see("how_to_set_1024", expect![["# add 56070 MB of memory: the pools would leave less than 10% of RAM"]])
+        .see("how_to_set_1024", expect!["# add 51493 MB of memory: too little memory is available for the pool"])
         .see("how_to_set_2", expect![[""]]),
     ]);
 }

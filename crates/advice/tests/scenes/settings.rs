@@ -463,12 +463,12 @@ fn plan_that_is_too_large_is_a_decision() {
         (
             62 * GB,
             HugePages::Try,
-            "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM",
+            "# free 7455 MB of memory, or lower shared_buffers by 7456MB: too little memory is available for the pool",
         ),
         (
             70 * GB,
             HugePages::Off,
-            "# lower shared_buffers by 7218MB, or add 7218 MB of memory: RAM outside of the pools is smaller than the segments on small pages",
+            "# lower shared_buffers by 8529MB, or add 8529 MB of memory or swap: too little memory is available",
         ),
     ] {
         let next = with(&machine, bytes, huge_pages);
