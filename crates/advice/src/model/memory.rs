@@ -237,7 +237,8 @@ pub fn missing_once_stopped(machine: &Machine, growth: Bytes, small: Bytes) -> O
 pub fn largest_mapping(machine: &Machine) -> Option<Bytes> {
     let guesses = machine.whole_state()?.vm.overcommit_memory == Some(0);
     let swap = machine.usage()?.swap_total?;
-    Some(host_ram(machine)? + Bytes(swap)).filter(|_| guesses)
+    let all = host_ram(machine)? + Bytes(swap);
+    guesses.then_some(all)
 }
 
 /// A shortage of memory, once all segments on small pages are in use.
@@ -287,16 +288,16 @@ impl Shortage {
         let missing = missing(machine, in_pools(machine), taken + others, released)?;
         let (available, swap) = available(machine)?;
         let available = available + released;
-        Some(Self {
+        let reserve = reserve(machine)?;
+        (missing > Bytes(0)).then_some(Self {
             taken,
             others,
             available,
             swap,
-            reserve: reserve(machine)?,
+            reserve,
             missing,
             is_certain: taken + others > available + swap,
         })
-        .filter(|_| missing > Bytes(0))
     }
 
     /// Whether swap makes up for it. The reserve is RAM.
