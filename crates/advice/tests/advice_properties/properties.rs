@@ -1294,7 +1294,7 @@ pub fn boot_that_is_ok_starts_the_server(_: &Spec, machine: &Machine) -> TestCas
     for pool in booted.state.pools.iter_mut().flatten() {
         if pool.page_bytes == size.0 {
             // Other programs have their pages again.
-            let others = pool.committed().saturating_sub(held.0);
+            let others = pool.committed().unwrap_or(0).saturating_sub(held.0);
             prop_assert!(pages >= others, "{pages} for {others} of others");
             pool.total = pages;
             pool.free = pages - others;
