@@ -52,8 +52,8 @@ WITH costs (name, cost) AS (
 SELECT $$# Reference
 
 This page lists all views with their columns, and all functions. `docs/reference.sql` prints it from
-the comments in the catalog, which `\d+` and `\df+` also show. [The other pages](README.md) explain
-how to use the views.
+the comments in the catalog, which `\d+` and `\df+` also show. [README.md](../README.md) names the
+pages that explain how to use the views.
 
 Sizes are in bytes and end in `_bytes`. Counts of pages end in `_pages`. NULL means that the kernel
 does not report the value. 0 means that it reported zero.

@@ -1,5 +1,5 @@
 # Commands that administrators run by hand, and the queries that replace them, on the same server,
-# on small and huge pages. docs/by-hand.md compares them.
+# on small and huge pages. README.md has some of them.
 use strict;
 use warnings;
 
