@@ -308,7 +308,7 @@ my $reserve_for = sub {
 };
 my $not_in_time = qr/^hugeinfo: the files of the server could not be read in time\n.*\n3$/s;
 my $own_name = $node->data_dir;
-my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0search\0/ } map { m{(\d+)$} } glob '/proc/[0-9]*' };
+my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0internal-search\0/ } map { m{(\d+)$} } glob '/proc/[0-9]*' };
 
 {
 	my $locked = "$place/etc/15/locked";
@@ -318,7 +318,7 @@ my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0sear
 	my @holders = $lock->($uid, $locked);
 	my ($status_all, $ensure_all, $named, $check, $found) =
 	  $run_all->(\@holders, "sleep 5; ($program ensure --for start $own --lock-wait 1s --wait 1s; kill -0 \$p1; echo \$?) >$scratch/meanwhile 2>&1",
-		"status --all --bindir $bindir", "ensure --all --for restart --bindir $bindir", "status -D $locked", 'check --cluster 15/locked --format nagios', 'search');
+		"status --all --bindir $bindir", "ensure --all --for restart --bindir $bindir", "status -D $locked", 'check --cluster 15/locked --format nagios', 'internal-search');
 	like($status_all, qr/^\Q$own_name\E:\n(?!UNKNOWN)/m, 'a locked directory: status --all shows the other server');
 	like($status_all, qr/^\Q\/etc\/postgresql\/15\/locked\E:\nUNKNOWN .* did not end within 20 s/m, 'a locked directory: status --all names it');
 	like($ensure_all, qr/^\Q$own_name\E: the next start is unknown.*^\Q\/etc\/postgresql\/15\/locked\E: \S+ did not end within 20 s\n3$/ms, 'a locked directory: ensure --all');
