@@ -158,9 +158,9 @@ fn too_much(machine: &Machine) -> Option<Finding> {
         _ => format!("The next boot sets up {all} in huge pages"),
     };
     let demands = size.and_then(|size| Demands::at_boot(machine, size, &next));
-    let blocked = match demands {
+    // With fewer pages than are needed, no server is certain to leave its small pages.
+    let blocked = match demands.filter(|demands| asked >= demands.total()) {
         Some(demands) => next_boot::blocked(machine, &demands, asked),
-        // Nobody is known to need the pages.
         None => memory::missing_at_boot(machine, all, |_| false)
             .filter(|missing| *missing > Bytes(0))
             .map(|missing| Blocked::Memory { missing }),
