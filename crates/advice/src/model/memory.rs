@@ -168,7 +168,8 @@ pub fn left(machine: &Machine) -> Option<Bytes> {
 
 /// The RAM to add, so that this much more can be used: a part of it is kept as a [`reserve`].
 pub fn to_add(missing: Bytes) -> Bytes {
-    Bytes(missing.0 / (100 - RESERVE_PERCENT) * 100 + 100)
+    let parts = missing.0 / (100 - RESERVE_PERCENT) + 1;
+    Bytes(parts.saturating_mul(100))
 }
 
 /// RAM that other servers on small pages need once all of their segments are in use.
