@@ -672,6 +672,7 @@ impl Spec {
                 page_tables: Some(server.page_tables_mb * MB / count),
                 rss_anon: Some(2 * MB),
                 rss_shmem: Some(touched_small),
+                rss_file: Some(30 * MB),
                 swap: Some(if at > 0 {
                     server.swapped_mb * MB / count
                 } else {

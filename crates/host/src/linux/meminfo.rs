@@ -137,6 +137,8 @@ usage! {
     swap_free = "SwapFree",
     /// `AnonHugePages`: private memory on transparent huge pages.
     anon_huge_pages = "AnonHugePages",
+    /// `ShmemPmdMapped`: shared memory that processes map with transparent huge pages.
+    shmem_pmd_mapped = "ShmemPmdMapped",
     /// `PageTables`: page tables of all processes.
     page_tables = "PageTables",
     /// `CommitLimit`: how much the kernel commits with `vm.overcommit_memory = 2`.

@@ -34,3 +34,4 @@ pub mod sysvipc;
 pub mod text;
 pub mod transparent_hugepage;
 pub mod vmstat;
+pub mod zfs;

@@ -24,6 +24,9 @@ pub struct Vm {
     /// `user_reserve_kbytes`, in bytes: the most that a process has to leave of `CommitLimit`, so
     /// that a large one can be stopped.
     pub user_reserve_bytes: Option<i64>,
+    /// `panic_on_oom`: 1 if the kernel panics instead of killing a process when the host runs out
+    /// of memory, 2 also if a cgroup or some nodes do.
+    pub panic_on_oom: Option<i64>,
     /// `swappiness`: 0 to 200, how much the kernel prefers swapping to dropping cached files.
     pub swappiness: Option<i64>,
     /// `hugetlb_shm_group`: the group that is allowed to create System V segments on huge pages.
@@ -73,6 +76,7 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
         overcommit_bytes: kilobytes(root, "overcommit_kbytes")?,
         admin_reserve_bytes: kilobytes(root, "admin_reserve_kbytes")?,
         user_reserve_bytes: kilobytes(root, "user_reserve_kbytes")?,
+        panic_on_oom: number("panic_on_oom")?,
         swappiness: number("swappiness")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,
         hugetlb_optimize_vmemmap: number("hugetlb_optimize_vmemmap")?.map(|value| value != 0),

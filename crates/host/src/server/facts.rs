@@ -1,11 +1,15 @@
 //! The facts about one server and its machine on which all advice is based. Read once, and never
 //! changed: steps change a copy of the [`State`].
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use crate::linux::{
     buddyinfo::{self, FreeBlocks},
-    cgroup::{self, memory, memory_events},
+    cgroup::{
+        self,
+        memory::{self, MemoryLimit},
+        memory_events,
+    },
     container,
     error::{Absent, Fact, ReadError, fact},
     hugepages, meminfo,
@@ -18,11 +22,13 @@ use crate::linux::{
     root::Root,
     sysctl, transparent_hugepage,
     vmstat::{self, Vmstat},
+    zfs::{self, ZfsCache},
 };
 use crate::server::{
     connection::Connection,
     rights,
     state::{AllowedNodes, Server, State},
+    unit,
     visibility::Visibility,
 };
 
@@ -78,6 +84,13 @@ pub struct Facts {
     /// Processes that the OOM killer has killed in the postmaster's cgroup since the cgroup exists
     /// (`oom_kill` in v1 `memory.oom_control`, v2 `memory.events`). `None`: not reported.
     pub cgroup_oom_kills: Option<u64>,
+    /// How often the kernel has refused pages of each size to the postmaster's cgroup, if cgroups
+    /// above it are hidden. Empty: not reported.
+    pub refused_pages: BTreeMap<u64, u64>,
+    /// The postmaster's cgroups with `memory.high`, which is their limit here, nearest first.
+    pub memory_high: Vec<MemoryLimit>,
+    /// The memory of ZFS. `None`: it is not loaded.
+    pub zfs_cache: Option<ZfsCache>,
     /// Whether this server runs in a container: its PID or cgroup namespace is not the initial one,
     /// or its root directory is not that of process 1. `None`: unknown.
     pub is_container: Option<bool>,
@@ -111,6 +124,9 @@ impl Facts {
             can_lower_oom_score: None,
             memory_oom_group: None,
             cgroup_oom_kills: None,
+            refused_pages: BTreeMap::new(),
+            memory_high: Vec::new(),
+            zfs_cache: None,
             is_container: None,
             has_systemd: None,
             connection: Connection::default(),
@@ -174,17 +190,25 @@ impl Facts {
             memory_events::oom_killer(root, postmaster)
         })?
         .unwrap_or_default();
+        let pools = self.state.pools.iter().flatten();
+        let sizes = pools.map(|pool| pool.page_bytes);
+        let refused = through(postmaster, |process| cgroup::refusals(root, process, sizes))?;
+        let high = through(postmaster, |process| memory::read_high(root, process))?;
         let state = State {
             oom_score_adj: through(postmaster, |postmaster| {
                 oom_score::score_adj(postmaster, &mut buffer)
             })?,
             memory_limits: through(postmaster, |postmaster| memory::read(root, postmaster))?,
+            unit: through(postmaster, |postmaster| unit::read(root, postmaster))?
+                .unwrap_or_default(),
             ..self.state
         };
         let facts = Self {
             can_lower_oom_score,
             memory_oom_group: oom_killer.group,
             cgroup_oom_kills: oom_killer.kills,
+            refused_pages: refused.unwrap_or_default(),
+            memory_high: high.unwrap_or_default(),
             connection: match postmaster {
                 Ok(postmaster) => Connection::read(root, postmaster, &mut buffer)?,
                 Err(_) => Connection::default(),
@@ -208,6 +232,7 @@ impl Facts {
             vmstat: fact(vmstat::read(root))?,
             free_blocks: fact(buddyinfo::read(root))?,
             has_systemd: container::has_systemd(root)?,
+            zfs_cache: fact(zfs::read(root))?.ok(),
             state: State {
                 vm: sysctl::read(root)?,
                 thp: fact(transparent_hugepage::read(root))?,

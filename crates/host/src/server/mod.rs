@@ -16,4 +16,5 @@ pub mod rights;
 pub mod setting;
 pub mod sources;
 pub mod state;
+pub mod unit;
 pub mod visibility;

@@ -66,15 +66,19 @@ impl Facts {
 /// The name of the variable: `PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi` for the Kubernetes resource
 /// `hugepages-2Mi`.
 fn variable(page_bytes: u64) -> String {
+    format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{}", size_name(page_bytes))
+}
+
+/// A page size as in the Kubernetes resource `hugepages-2Mi`.
+pub fn size_name(page_bytes: u64) -> String {
     let kilobytes = page_bytes >> 10;
-    let size = if kilobytes >= 1 << 20 {
+    if kilobytes >= 1 << 20 {
         format!("{}Gi", kilobytes >> 20)
     } else if kilobytes >= 1 << 10 {
         format!("{}Mi", kilobytes >> 10)
     } else {
         format!("{kilobytes}Ki")
-    };
-    format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}")
+    }
 }
 
 /// Parses a number of bytes. Kubernetes quantities are signed 64-bit integers.

@@ -26,6 +26,7 @@ use crate::{
         sysctl::Vm,
         transparent_hugepage::Modes,
     },
+    server::unit::Unit,
     units::PageSize,
 };
 use serde::{Deserialize, Serialize};
@@ -149,6 +150,8 @@ pub struct State {
     pub processes: Vec<ProcessFigures>,
     /// The postmaster's `oom_score_adj`.
     pub oom_score_adj: Fact<i32>,
+    /// The systemd unit of the server. `None`: there is none, or it is hidden.
+    pub unit: Option<Unit>,
     /// RAM and default huge page size.
     pub meminfo: Fact<Meminfo>,
     /// The use of the host's memory.
@@ -280,6 +283,7 @@ impl State {
             segment_thp_bytes: None,
             processes: Vec::new(),
             oom_score_adj: Err(Absent::not_looked_at()),
+            unit: None,
             meminfo: Err(Absent::not_looked_at()),
             usage: Err(Absent::not_looked_at()),
             pools: Err(Absent::not_looked_at()),
@@ -404,6 +408,8 @@ pub struct ProcessFigures {
     pub rss_anon: Option<u64>,
     /// `RssShmem`, in bytes: shared memory on small pages that the process has faulted in.
     pub rss_shmem: Option<u64>,
+    /// `RssFile`, in bytes.
+    pub rss_file: Option<u64>,
     /// `VmSwap`, in bytes.
     pub swap: Option<u64>,
     /// Page faults that read from disk, since the process started.
@@ -426,6 +432,7 @@ impl ProcessFigures {
             page_tables: memory.page_tables,
             rss_anon: memory.rss_anon,
             rss_shmem: memory.rss_shmem,
+            rss_file: memory.rss_file,
             swap: memory.swap,
             major_faults: stat.major_faults.unwrap_or_default(),
             age_seconds: uptime

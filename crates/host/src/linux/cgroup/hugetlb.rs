@@ -1,10 +1,13 @@
 //! The hugetlb controller (Documentation/admin-guide/cgroup-v1/hugetlb.rst, cgroup-v2.rst;
 //! mm/hugetlb_cgroup.c).
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::{
-    hierarchy::{read_limit, shown},
+    hierarchy::{read_keyed, read_limit, shown},
     memory,
     mount::Version,
 };
@@ -131,6 +134,36 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
         groups,
         counts_as_memory: shown.mount.has_option(memory::COUNTS_HUGETLB),
     })
+}
+
+/// How often the kernel has refused pages of each size to the cgroup of a process, faults and
+/// reservations alike. Empty if all cgroups above it are visible.
+///
+/// A refusal by any ancestor counts in the cgroup of the process (`max` of v2
+/// `hugetlb.SIZE.events`; mm/hugetlb_cgroup.c `__hugetlb_cgroup_charge_cgroup`). Counters of v1
+/// belong to the cgroup with the limit.
+pub fn refusals(
+    root: &Root,
+    process: &Process,
+    page_sizes: impl Iterator<Item = u64>,
+) -> Result<BTreeMap<u64, u64>, ReadError> {
+    let mut refusals = BTreeMap::new();
+    let Some((Version::V2, shown)) = shown(root, process, "hugetlb")? else {
+        return Ok(refusals);
+    };
+    let Some(own) = shown.directories().next() else {
+        return Ok(refusals);
+    };
+    if !is_container(root, &shown.mount)? {
+        return Ok(refusals);
+    }
+    for page_bytes in page_sizes {
+        let file = own.join(Version::V2.hugetlb_file(page_bytes, "events"));
+        if let Some(count) = fact(read_keyed(root, &file, "max"))?.ok().flatten() {
+            refusals.insert(page_bytes, count);
+        }
+    }
+    Ok(refusals)
 }
 
 /// True if the mount shows only a part of the hierarchy.

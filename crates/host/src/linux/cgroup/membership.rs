@@ -11,7 +11,7 @@ use crate::linux::{
 
 /// Reads the version and path of the cgroup that a controller applies to. `None`: there is none,
 /// because the kernel has no cgroups (`CONFIG_CGROUPS`) or they have never been mounted.
-pub(super) fn read(
+pub(crate) fn read(
     process: &Process,
     controller: &str,
 ) -> Result<Option<(Version, PathBuf)>, ReadError> {

@@ -58,7 +58,11 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
     let counts_hugetlb = shown.mount.has_option(COUNTS_HUGETLB);
     let mut levels = Vec::new();
     for (directory, nth) in shown.directories().zip(0..) {
-        let found = level(root, version, &directory, counts_hugetlb);
+        let limit = match version {
+            Version::V1 => "memory.limit_in_bytes",
+            Version::V2 => "memory.max",
+        };
+        let found = level(root, version, &directory, limit, counts_hugetlb);
         match absent_or(found)? {
             Ok(level) => levels.push(level),
             // The root of v2 has no such files, and neither have cgroups without the controller. If
@@ -101,28 +105,39 @@ fn swappiness(
     Ok(fact(found)?.ok())
 }
 
+/// Reads the cgroups of the process that the kernel throttles, and whose memory it reclaims, from a
+/// use of `memory.high` on (v2), nearest first. This is their limit here.
+pub fn read_high(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadError> {
+    let Some((version @ Version::V2, shown)) = shown(root, process, "memory")? else {
+        return Ok(Vec::new());
+    };
+    let counts_hugetlb = shown.mount.has_option(COUNTS_HUGETLB);
+    let mut levels = Vec::new();
+    for directory in shown.directories() {
+        let found = level(root, version, &directory, "memory.high", counts_hugetlb);
+        levels.extend(fact(found)?.ok());
+    }
+    levels.retain(|level| level.limit_bytes < u64::MAX);
+    Ok(levels)
+}
+
 /// The largest number means unlimited.
 fn level(
     root: &Root,
     version: Version,
     directory: &Path,
+    limit: &str,
     counts_hugetlb: bool,
 ) -> Result<MemoryLimit, ReadError> {
-    let [limit, usage, active_file, inactive_file] = match version {
+    let [usage, active_file, inactive_file] = match version {
         Version::V1 => [
-            "memory.limit_in_bytes",
             "memory.usage_in_bytes",
             "total_active_file",
             "total_inactive_file",
         ],
-        Version::V2 => [
-            "memory.max",
-            "memory.current",
-            "active_file",
-            "inactive_file",
-        ],
+        Version::V2 => ["memory.current", "active_file", "inactive_file"],
     };
-    let read = |name| read_limit(root, &directory.join(name), UNLIMITED_FROM);
+    let read = |name: &str| read_limit(root, &directory.join(name), UNLIMITED_FROM);
     let limit_bytes = read(limit)?;
     let (use_bytes, file_bytes) = match limit_bytes {
         Some(_) => {

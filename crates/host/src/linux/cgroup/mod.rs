@@ -9,6 +9,6 @@ pub mod mount;
 
 pub use self::{
     hierarchy::{Limit, parse_keyed, parse_limit},
-    hugetlb::{Group, Hugetlb, Limits, read},
+    hugetlb::{Group, Hugetlb, Limits, read, refusals},
     mount::Version,
 };

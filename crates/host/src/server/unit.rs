@@ -1,0 +1,286 @@
+//! The systemd unit of a server: what systemd does after the OOM killer has killed one of its
+//! processes (systemd.service(5), `OOMPolicy`).
+
+use std::{
+    collections::BTreeMap,
+    os::unix::ffi::OsStrExt,
+    path::{Component, Path},
+};
+
+use crate::linux::{
+    cgroup::{Version, membership},
+    error::{Fact, ReadError, fact},
+    process::Process,
+    root::Root,
+};
+
+/// The unit of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    pub name: String,
+    /// Absent: a file of the unit is missing or cannot be read.
+    pub oom_policy: Fact<OomPolicy>,
+}
+
+/// What systemd does with a unit after an OOM kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OomPolicy {
+    /// Nothing: the server restarts its own processes.
+    Continue,
+    /// Stops the unit.
+    Stop,
+    /// The kernel kills all processes (`memory.oom.group`).
+    Kill,
+}
+
+/// The directory for units and drop-ins of the administrator.
+pub(super) const DIRECTORY: &str = "/etc/systemd/system";
+
+/// The directories with units and their drop-ins, by precedence.
+const UNITS: [&str; 4] = [
+    DIRECTORY,
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+];
+
+/// The directories with `system.conf` and its drop-ins, by precedence.
+const MANAGER: [&str; 4] = [
+    "/etc/systemd",
+    "/run/systemd",
+    "/usr/local/lib/systemd",
+    "/usr/lib/systemd",
+];
+
+/// Maximum size of a file, far larger than any real one.
+const LARGEST: u64 = 256 << 10;
+
+/// Reads the unit of a process. `None`: it is not in a service of the system, or its cgroup is
+/// hidden, or systemd does not see OOM kills, because cgroup v1 has the memory controller.
+pub fn read(root: &Root, process: &Process) -> Result<Option<Unit>, ReadError> {
+    let Some((Version::V2, group)) = membership::read(process, "memory")? else {
+        return Ok(None);
+    };
+    let Some(name) = name_of(&group) else {
+        return Ok(None);
+    };
+    let oom_policy = fact(oom_policy(root, &name))?;
+    Ok(Some(Unit { name, oom_policy }))
+}
+
+/// The service of the system whose cgroup this is: `/system.slice/postgresql.service`.
+fn name_of(group: &Path) -> Option<String> {
+    let parts = group.components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    let mut parts = parts.peekable();
+    // Services of users have another manager.
+    if parts.peek() == Some(&"user.slice") {
+        return None;
+    }
+    let name = parts.find(|name| !name.ends_with(".slice"))?;
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
+    (name.ends_with(".service") && name.chars().all(is_valid)).then(|| name.to_owned())
+}
+
+fn oom_policy(root: &Root, name: &str) -> Result<OomPolicy, ReadError> {
+    let template = name.split_once('@').map_or("", |(template, _)| template);
+    // Drop-ins of all services are in `service.d`.
+    let names = [
+        name.to_owned(),
+        format!("{template}@.service"),
+        "service".to_owned(),
+    ];
+    let Some(of_unit) = last_value(root, &UNITS, &names, "OOMPolicy")? else {
+        return Err(ReadError::missing(root.path(DIRECTORY).join(name)));
+    };
+    let names = ["system.conf".to_owned()];
+    let default = || last_value(root, &MANAGER, &names, "DefaultOOMPolicy");
+    Ok(match of_unit {
+        Some(policy) => policy,
+        None => default()?.flatten().unwrap_or(OomPolicy::Stop),
+    })
+}
+
+/// The last valid value of a key in the first of these files that exists, and in the drop-ins of all
+/// of them, which are read in the order of their names. A drop-in hides those with its name in later
+/// directories. `None`: there is no such file.
+fn last_value(
+    root: &Root,
+    places: &[&str],
+    names: &[String],
+    key: &str,
+) -> Result<Option<Option<OomPolicy>>, ReadError> {
+    let paths = |suffix: &'static str| {
+        let names = names.iter();
+        names.flat_map(move |name| {
+            let paths = places.iter();
+            paths.map(move |place| Path::new(place).join(format!("{name}{suffix}")))
+        })
+    };
+    let mut texts = Vec::new();
+    for file in paths("") {
+        if texts.is_empty() {
+            texts.extend(if_there(root.read_written(LARGEST, file))?);
+        }
+    }
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let mut drop_ins = BTreeMap::new();
+    for directory in paths(".d") {
+        for name in if_there(root.entries(&directory))?.unwrap_or_default() {
+            let file = directory.join(&name);
+            drop_ins.entry(name).or_insert(file);
+        }
+    }
+    drop_ins.retain(|name, _| name.as_bytes().ends_with(b".conf"));
+    for file in drop_ins.values() {
+        texts.extend(if_there(root.read_written(LARGEST, file))?);
+    }
+    Ok(Some(
+        texts.iter().filter_map(|text| parse(text, key)).next_back(),
+    ))
+}
+
+/// A link to `/dev/null` counts as missing. It hides files with its name.
+fn if_there<T>(found: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+    match found {
+        Err(error) if error.is_missing() => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// The last valid value of a key. systemd ignores others. No other section has such a key.
+fn parse(text: &[u8], key: &str) -> Option<OomPolicy> {
+    let text = String::from_utf8_lossy(text);
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    let values = pairs.filter(|(name, _)| name.trim() == key);
+    let policy = |value: &str| match value.trim() {
+        "continue" => Some(OomPolicy::Continue),
+        "stop" => Some(OomPolicy::Stop),
+        "kill" => Some(OomPolicy::Kill),
+        _ => None,
+    };
+    values.filter_map(|(_, value)| policy(value)).next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+    use crate::linux::error::{Absence, Absent};
+
+    const NAME: &str = "postgresql@15-main.service";
+
+    fn policy_with(files: &[(&str, &str)]) -> Fact<OomPolicy> {
+        let tree = tempfile::tempdir().expect("a directory");
+        for (path, text) in files {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+            fs::write(path, text).expect("write");
+        }
+        fact(oom_policy(&Root::at(tree.path()), NAME)).expect("memory")
+    }
+
+    #[test]
+    fn services_of_the_system_have_a_name() {
+        for (group, name) in [
+            (
+                "/system.slice/postgresql.service",
+                Some("postgresql.service"),
+            ),
+            (
+                "/system.slice/system-postgresql.slice/postgresql@15-main.service/sub",
+                Some(NAME),
+            ),
+            ("/", None),
+            ("/system.slice/docker-1.scope", None),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/pg.service",
+                None,
+            ),
+            ("/lxc.payload.a/system.slice/postgresql.service", None),
+            ("/system.slice/a b.service", None),
+        ] {
+            assert_eq!(name_of(Path::new(group)).as_deref(), name, "{group}");
+        }
+    }
+
+    #[test]
+    fn the_last_drop_in_counts() {
+        let unit = (
+            "usr/lib/systemd/system/postgresql@.service",
+            "[Service]\nOOMScoreAdjust=-900\n",
+        );
+        let conf = (
+            "etc/systemd/system.conf",
+            "[Manager]\n#DefaultOOMPolicy=kill\n",
+        );
+        let default = |value| ("run/systemd/system.conf.d/a.conf", value);
+        let drop_in = |value| {
+            (
+                "etc/systemd/system/postgresql@15-main.service.d/override.conf",
+                value,
+            )
+        };
+        let hidden = |value| {
+            (
+                "usr/lib/systemd/system/postgresql@.service.d/override.conf",
+                value,
+            )
+        };
+        let all = |value| ("etc/systemd/system/service.d/a.conf", value);
+        let (goes_on, stops) = (
+            "[Service]\nOOMPolicy = continue\n",
+            "[Service]\nOOMPolicy=stop\n",
+        );
+        for (files, policy) in [
+            (vec![unit], OomPolicy::Stop),
+            (vec![unit, conf], OomPolicy::Stop),
+            (
+                vec![
+                    unit,
+                    conf,
+                    default("[Manager]\nDefaultOOMPolicy=continue\n"),
+                ],
+                OomPolicy::Continue,
+            ),
+            (vec![unit, drop_in(goes_on)], OomPolicy::Continue),
+            (
+                vec![unit, drop_in(goes_on), hidden(stops)],
+                OomPolicy::Continue,
+            ),
+            (vec![unit, hidden(stops), all(goes_on)], OomPolicy::Stop),
+            (
+                vec![
+                    unit,
+                    drop_in("[Service]\nOOMPolicy=continue\nOOMPolicy=no\n"),
+                ],
+                OomPolicy::Continue,
+            ),
+            (
+                vec![unit, drop_in("[Service]\nOOMPolicy=kill\n")],
+                OomPolicy::Kill,
+            ),
+        ] {
+            assert_eq!(policy_with(&files), Ok(policy), "{files:?}");
+        }
+        let tree = tempfile::tempdir().expect("a directory");
+        let directory = tree.path().join("etc/systemd/system");
+        fs::create_dir_all(directory.join("service.d")).expect("mkdir");
+        fs::write(directory.join(NAME), stops).expect("write");
+        symlink("/dev/null", directory.join("service.d/a.conf")).expect("a link");
+        let found = fact(oom_policy(&Root::at(tree.path()), NAME)).expect("memory");
+        assert_eq!(found, Ok(OomPolicy::Stop));
+        assert!(matches!(
+            policy_with(&[drop_in(goes_on)]),
+            Err(Absent {
+                why: Absence::Missing,
+                ..
+            })
+        ));
+    }
+}
