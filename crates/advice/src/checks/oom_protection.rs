@@ -16,6 +16,7 @@ use crate::{
 };
 use host::{
     escape,
+    server::unit::{OomPolicy, Unit},
     units::{Bytes, PageSize, Pages},
 };
 
@@ -26,22 +27,26 @@ pub(super) const CHECK: Check = Check {
     needs_running_server: true,
     counts_for_server: |_| false,
     docs: "\
-Looks at `oom_score_adj` of the postmaster and of its children, and at the memory limits of its
-cgroups. If the OOM killer kills the postmaster, all sessions end, and the next server cannot start
-before the last child has exited.
+Looks at `oom_score_adj` of the postmaster and of its children, at the memory limits of its cgroups,
+at `vm.panic_on_oom`, and at `OOMPolicy` in the files of its systemd unit. If the OOM killer kills
+the postmaster, all sessions end, and the next server cannot start before the last child has exited.
+Scores are compared by the kernel's formula: `oom_score_adj` in thousandths of the memory that has
+run out, and the memory of the postmaster.
 
 | code | status | meaning |
 |---|---|---|
-| `protected` | ok | the OOM killer prefers other processes |
+| `protected` | ok | the OOM killer prefers all children to the postmaster |
 | `strict_overcommit` | ok | the postmaster is not protected, but strict overcommit makes the OOM killer unlikely |
 | `not_protected` | warning | the OOM killer can kill the postmaster like any other process |
 | `not_protected_in_cgroup` | warning | the memory limit of a cgroup applies, and the postmaster has the same score as its children |
-| `backends_exempt` | warning | the backends are also exempt, so that the OOM killer can kill none of them |
+| `backends_exempt` | warning | the backends have the low score of the postmaster, so that the OOM killer spares them, too |
 | `oom_group` | warning | `memory.oom.group` is set: all processes of the cgroup are killed together |
+| `panic_on_oom` | warning | `vm.panic_on_oom` is set: the kernel panics instead of killing a process |
+| `unit_stops` | warning | the OOM killer prefers the backends, but systemd stops the server when it has killed one (`OOMPolicy=stop`, the default) |
 
-**What to do.** Set `OOMScoreAdjust=-900` in the systemd unit, and `PG_OOM_ADJUST_FILE` and
-`PG_OOM_ADJUST_VALUE`, so that backends do not inherit the score. It takes effect at the next
-restart. In a container, follow the remedy.
+**What to do.** Set `OOMScoreAdjust=-900` and `OOMPolicy=continue` in the systemd unit, and
+`PG_OOM_ADJUST_FILE` and `PG_OOM_ADJUST_VALUE`, so that backends do not inherit the score. It takes
+effect at the next restart. In a container, follow the remedy.
 ",
 };
 
@@ -85,18 +90,49 @@ fn commit_limit_protects(machine: &Machine) -> bool {
     limit_then <= left - growth + Bytes(swap.unwrap_or(0))
 }
 
+/// Compares the postmaster with its children like the OOM killer, which chooses the process with the highest score, which is
+/// `oom_score_adj` in thousandths of the memory that has run out, and the memory of the process
+/// (mm/oom_kill.c `oom_badness`). True if all children, however small, have a higher score than the
+/// postmaster. `None`: the children are unknown.
+fn prefers_children(machine: &Machine, postmaster: i32) -> Option<bool> {
+    let least = least_of_others(machine)?;
+    if postmaster == EXEMPT || least == EXEMPT {
+        return Some(least > postmaster);
+    }
+    let usage = machine.usage();
+    let swap = usage.and_then(|usage| usage.swap_total).unwrap_or(0);
+    let limits = machine.state.memory_limits.iter().flatten();
+    let limits = limits.map(|limit| limit.limit_bytes);
+    let host = machine.ram().map(|ram| (ram + Bytes(swap)).0);
+    let total = limits.chain(host).min();
+    let mut processes = machine.state.processes.iter();
+    let figures = processes.find(|process| process.is_postmaster);
+    let used = figures.map_or(Bytes(0), |figures| {
+        let parts = [
+            figures.rss_anon,
+            figures.rss_file,
+            figures.rss_shmem,
+            figures.swap,
+            figures.page_tables,
+        ];
+        parts.into_iter().flatten().map(Bytes).sum()
+    });
+    let thousandths = u64::try_from(least - postmaster).unwrap_or(0);
+    Some(match total {
+        Some(total) => Bytes((total / 1000).saturating_mul(thousandths)) > used,
+        None => thousandths > 0,
+    })
+}
+
 fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
     let postmaster = *machine.state.oom_score_adj.as_ref()?;
     let least = least_of_others(machine);
-    let is_strict = commit_limit_protects(machine);
     let kills = facts.cgroup_oom_kills.unwrap_or(0);
-    let in_cgroup = match kills {
-        0 => String::new(),
-        1 => " The OOM killer has killed a process of this cgroup.".to_owned(),
-        kills => format!(" The OOM killer has killed {kills} processes of this cgroup."),
-    };
-    let is_preferred = least.is_none_or(|least| least > postmaster);
+    let has_limit = has_memory_limit(machine);
+    let is_rare = commit_limit_protects(machine) && !has_limit && kills == 0;
+    let in_cgroup = kills_in_cgroup(machine);
+    let prefers_children = prefers_children(machine, postmaster);
     let finding = if let Some(group) = &facts.memory_oom_group
         && postmaster > EXEMPT
     {
@@ -107,12 +143,16 @@ fn judge(machine: &Machine) -> Judgment {
                 escape::name(group)
             ),
         )
-    } else if least == Some(EXEMPT) {
+    } else if let Some(mode @ 1..) = machine.state.vm.panic_on_oom {
         Finding::warning(
-            "backends_exempt",
-            "The OOM killer also spares the backends (oom_score_adj = -1000), however large they are.",
+            "panic_on_oom",
+            format!(
+                "If memory runs out, the kernel panics and kills no process (vm.panic_on_oom = {mode})."
+            ),
         )
-    } else if has_memory_limit(machine) && !is_preferred {
+    } else if prefers_children != Some(true) && least == Some(EXEMPT) {
+        exempt(EXEMPT)
+    } else if prefers_children == Some(false) && has_limit {
         Finding::warning(
             "not_protected_in_cgroup",
             format!(
@@ -120,32 +160,41 @@ fn judge(machine: &Machine) -> Judgment {
                 least.unwrap_or_default()
             ),
         )
-    } else if postmaster >= 0 && is_strict && !has_memory_limit(machine) && kills == 0 {
+    } else if prefers_children == Some(false) && postmaster < 0 {
+        exempt(least.unwrap_or_default())
+    } else if postmaster >= 0 && is_rare {
         Finding::ok(
             "strict_overcommit",
             format!(
                 "The postmaster is not protected (oom_score_adj = {postmaster}); with strict overcommit the OOM killer is rarely needed."
             ),
         )
-    } else if postmaster >= 0 && is_preferred && least.is_some() && has_memory_limit(machine) {
-        Finding::ok(
-            "protected",
-            format!(
-                "The OOM killer prefers the children to the postmaster (oom_score_adj = {postmaster})."
-            ),
-        )
-    } else if postmaster >= 0 {
+    } else if postmaster >= 0 && prefers_children != Some(true) {
         Finding::warning(
             "not_protected",
             format!(
                 "The OOM killer can kill the postmaster (oom_score_adj = {postmaster}), which ends all sessions.{in_cgroup}"
             ),
         )
+    } else if let Some(Unit { name, oom_policy }) = &machine.state.unit
+        && !is_rare
+        && *oom_policy.as_ref()? == OomPolicy::Stop
+    {
+        Finding::warning(
+            "unit_stops",
+            format!(
+                "If the OOM killer kills one backend, systemd stops the whole server (OOMPolicy=stop applies to {name}).{in_cgroup}"
+            ),
+        )
     } else {
+        let preferred = match postmaster {
+            ..0 => "other processes",
+            0.. => "the children",
+        };
         Finding::ok(
             "protected",
             format!(
-                "The OOM killer prefers other processes to the postmaster (oom_score_adj = {postmaster})."
+                "The OOM killer prefers {preferred} to the postmaster (oom_score_adj = {postmaster})."
             ),
         )
     };
@@ -154,6 +203,25 @@ fn judge(machine: &Machine) -> Judgment {
         "least_oom_score_adj_of_others": least,
         "cgroup_oom_kills": facts.cgroup_oom_kills,
     })))
+}
+
+fn exempt(of_backends: i32) -> Finding {
+    Finding::warning(
+        "backends_exempt",
+        format!(
+            "The OOM killer also spares the backends (oom_score_adj = {of_backends}), however large they are."
+        ),
+    )
+}
+
+/// The kills in the server's cgroup, as a sentence with a blank before it.
+pub(super) fn kills_in_cgroup(machine: &Machine) -> String {
+    let kills = machine.whole().and_then(|facts| facts.cgroup_oom_kills);
+    match kills.unwrap_or(0) {
+        0 => String::new(),
+        1 => " The OOM killer has killed a process of this cgroup.".to_owned(),
+        kills => format!(" The OOM killer has killed {kills} processes of this cgroup."),
+    }
 }
 
 /// Changes of the service, as far as they can be made here.
@@ -172,8 +240,19 @@ fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
             "set memory.oom.group to 0 (OOMPolicy=continue in a systemd unit), or raise the memory limit"
         });
     }
-    if postmaster < 0 {
-        return Ok(vec![Step::ChangeService(ServiceChange::ExposeBackends)]);
+    if machine.state.vm.panic_on_oom.is_some_and(|mode| mode > 0) {
+        return text(
+            "set vm.panic_on_oom to 0, now and in /etc/sysctl.d, unless the machine is to restart at once when memory runs out",
+        );
+    }
+    let unit = machine.state.unit.as_ref();
+    let stops = unit.is_some_and(|unit| unit.oom_policy != Ok(OomPolicy::Continue));
+    let prefers_children = prefers_children(machine, postmaster);
+    if postmaster < 0 || prefers_children == Some(true) {
+        let expose = (prefers_children != Some(true)).then_some(ServiceChange::ExposeBackends);
+        let keep = stops.then_some(ServiceChange::ContinueAfterKill);
+        let changes = expose.into_iter().chain(keep);
+        return Ok(changes.map(Step::ChangeService).collect());
     }
     if is_container && has_memory_limit(machine) {
         return text(
@@ -187,7 +266,8 @@ fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
             " (here CAP_SYS_RESOURCE is missing)"
         };
         return text(&format!(
-            "lower the OOM score of the postmaster to -900 from outside{why}; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server",
+            "lower the OOM score of the postmaster to -900 from outside{why}; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE={} in the environment of the server",
+            machine.oom_score_of_backends(),
         ));
     }
     Ok(vec![Step::ChangeService(ServiceChange::ProtectPostmaster)])

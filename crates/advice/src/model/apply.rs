@@ -1,6 +1,9 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
-use host::server::state::{Backing, Files, Server};
+use host::server::{
+    state::{Backing, Files, Server},
+    unit::OomPolicy,
+};
 use host::{
     linux::{boot::Edit, process::segment::Segment},
     units::{Bytes, PageSize, Pages},
@@ -468,6 +471,7 @@ impl Machine {
             .map_or(Bytes(0), |segment| Bytes(segment.bytes));
         let base = self.base_size();
         let services = std::mem::take(&mut self.service);
+        let of_backends = self.oom_score_of_backends();
         if !self.facts.is_whole {
             return;
         }
@@ -494,16 +498,27 @@ impl Machine {
                         .map(|_| -900)
                         .map_err(Clone::clone);
                     for process in &mut self.state.processes {
-                        process.oom_score_adj = Some(if process.is_postmaster { -900 } else { 0 });
+                        process.oom_score_adj = Some(match process.is_postmaster {
+                            true => -900,
+                            false => of_backends,
+                        });
                     }
+                    self.continue_after_kill();
                 }
                 ServiceChange::ExposeBackends => {
                     for process in self.state.processes.iter_mut().filter(|p| !p.is_postmaster) {
-                        process.oom_score_adj = Some(0);
+                        process.oom_score_adj = Some(of_backends);
                     }
                 }
+                ServiceChange::ContinueAfterKill => self.continue_after_kill(),
                 ServiceChange::Interleave => {}
             }
+        }
+    }
+
+    fn continue_after_kill(&mut self) {
+        if let Some(unit) = &mut self.state.unit {
+            unit.oom_policy = Ok(OomPolicy::Continue);
         }
     }
 

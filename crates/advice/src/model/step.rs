@@ -134,6 +134,8 @@ pub enum ServiceChange {
     ProtectPostmaster,
     /// Backends have a higher OOM score than the postmaster.
     ExposeBackends,
+    /// systemd keeps the service after an OOM kill.
+    ContinueAfterKill,
     /// The memory of the segment is spread over all NUMA nodes.
     Interleave,
 }

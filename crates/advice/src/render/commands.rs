@@ -181,15 +181,22 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
 fn service(machine: &Machine, change: ServiceChange) -> String {
     let facts = machine.whole();
     let has_systemd = facts.and_then(|facts| facts.has_systemd) != Some(false);
-    let children = "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server";
+    let children = format!(
+        "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE={} in the environment of the server",
+        machine.oom_score_of_backends()
+    );
     let what = match change {
         ServiceChange::ProtectPostmaster if has_systemd => format!(
-            "set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and {children}"
+            "set OOMScoreAdjust=-900 and OOMPolicy=continue in the systemd unit (if they are already set, find out why they have no effect), and {children}"
         ),
         ServiceChange::ProtectPostmaster => {
             format!("start PostgreSQL with oom_score_adj = -900, and {children}")
         }
         ServiceChange::ExposeBackends => format!("set {children}"),
+        ServiceChange::ContinueAfterKill => {
+            return "set OOMPolicy=continue in the systemd unit (systemctl edit, which applies it at once)"
+                .to_owned();
+        }
         ServiceChange::Interleave => {
             let nodes = match machine.is_bound_to_nodes() {
                 true => numa::numbers(&numa::allowed_numbers(machine)).replace(' ', ""),
@@ -364,6 +371,7 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         Step::ChangeService(change) => match change {
             ServiceChange::ProtectPostmaster => "the OOM killer can kill the postmaster",
             ServiceChange::ExposeBackends => "the OOM killer has to prefer the backends",
+            ServiceChange::ContinueAfterKill => "systemd stops the server after an OOM kill",
             ServiceChange::Interleave => "the segment is on few NUMA nodes",
         }
         .to_owned(),

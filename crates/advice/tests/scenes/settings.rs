@@ -239,7 +239,7 @@ fn muted() {
             # remove pool_size from pg_hugeinfo.muted_checks: while it is muted, no remedy releases idle pages"#]])
         .see("runbook", expect!["# restart PostgreSQL (ends all sessions)"]),
         when("a healthy check is muted", |m| m.muted = "huge_pages").see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]]),
-        when("the OOM score is not set", |m| m.oom_scores(0, 0)).see("runbook", expect![["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]]),
+        when("the OOM score is not set", |m| m.oom_scores(0, 0)).see("runbook", expect!["# set OOMScoreAdjust=-900 and OOMPolicy=continue in the systemd unit (if they are already set, find out why they have no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("the OOM score is not set, and the check is muted", |m| {
             m.oom_scores(0, 0);
             m.muted = "oom_protection";
