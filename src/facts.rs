@@ -24,7 +24,7 @@ use host::{
         connection::Connection,
         facts::Facts,
         instances::Instance,
-        state::{Backing, NextSettings, ProcessFigures, State},
+        state::{NextSettings, ProcessFigures, State},
         visibility::Visibility,
     },
 };
@@ -153,8 +153,7 @@ fn with_checks(
     let facts = facts.with_postmaster(root, postmaster)?;
     let nodes = fact(node::read(root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
-    let may_be_transparent = facts.state.backing() == Backing::SmallPages
-        && facts.state.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+    let may_be_transparent = shared_thp_may_be_used(&facts.state);
     let mut faulted_in = Vec::new();
     let processes = process_figures(&mut |member, memory, buffer| {
         faulted_in.try_push((memory.shared_faulted_in(), member.process.pid()))?;

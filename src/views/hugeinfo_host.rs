@@ -139,7 +139,8 @@ fn rows() -> Result<[Row; 1], Error> {
         shown(kernel.machine().to_string_lossy().as_ref()),
         bigint(base)?,
         bigint_or_null(default_huge_page),
-        bigint_or_null(usage.total),
+        // lxcfs can report 0.
+        bigint_or_null(usage.total.filter(|&bytes| bytes > 0)),
         bigint_or_null(usage.available),
         bigint_or_null(usage.swap_total),
         bigint_or_null(usage.swap_free),

@@ -4,7 +4,7 @@
 
 mod tree;
 
-use std::{fs, path::PathBuf};
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use host::linux::{
     cgroup::{
@@ -71,6 +71,44 @@ fn every_cgroup_with_a_memory_limit_is_listed() {
     assert_eq!(host.memory_limits().expect("readable"), [slice]);
     host.memory("/slice", "max", 7000, 0);
     assert_eq!(host.memory_limits().expect("readable"), []);
+}
+
+#[test]
+fn memory_high_is_read_for_every_cgroup() {
+    let host = Host::new("0::/slice/pg\n", V2);
+    host.memory("/slice/pg", "max", 6140, 100);
+    host.memory("/slice", "max", 7000, 0);
+    host.write("sys/fs/cgroup/slice/pg/memory.high", "6442450944\n");
+    host.write("sys/fs/cgroup/slice/memory.high", "max\n");
+    let limits = memory::read_high(&host.root(), &host.process()).expect("readable");
+    let figures: Vec<_> = limits
+        .iter()
+        .map(|limit| (limit.limit_bytes, limit.kept_bytes()))
+        .collect();
+    assert_eq!(figures, [(6 << 30, 6040 << 20)]);
+    assert_eq!(host.memory_limits().expect("readable"), []);
+}
+
+#[test]
+fn refused_pages_count_if_a_limit_can_be_hidden() {
+    const PART: &str = "30 23 0:26 /pod /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    let sizes = [2 << 20, 1 << 30];
+    for (mounts, group, expected) in [
+        (PART, "/pod/pg", vec![(2 << 20, 7)]),
+        // All cgroups are visible.
+        (V2, "/pg", vec![]),
+        (V1, "/pg", vec![]),
+    ] {
+        let host = Host::new(&format!("0::{group}\n"), mounts);
+        let namespace = host.0.path().join("proc/self/ns");
+        fs::create_dir_all(&namespace).expect("mkdir");
+        symlink("cgroup:[4026531835]", namespace.join("cgroup")).expect("a link");
+        host.write("sys/fs/cgroup/pg/hugetlb.2MB.events", "max 7\n");
+        host.write("sys/fs/cgroup/pg/hugetlb.1GB.events", "max -1\n");
+        let refused = cgroup::refusals(&host.root(), &host.process(), sizes.into_iter());
+        let refused = refused.unwrap_or_default();
+        assert_eq!(refused, expected.into_iter().collect(), "{mounts}");
+    }
 }
 
 #[test]

@@ -37,10 +37,7 @@ use host::{
         instances::{self, Instance},
         postmaster_arguments, postmaster_pid,
         setting::{Setting, SettingSource},
-        state::{
-            Backing, Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType,
-            State,
-        },
+        state::{Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType, State},
         visibility,
     },
     units::parse_size,
@@ -450,8 +447,7 @@ impl Running {
         };
         let largest = largest.as_ref().map_or(postmaster, |(process, _)| process);
         let has_several_nodes = facts.nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
-        let may_be_transparent = facts.state.backing() == Backing::SmallPages
-            && facts.state.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+        let may_be_transparent = shared_thp_may_be_used(&facts.state);
         let mappings = match has_several_nodes || may_be_transparent {
             true => fact(segment::mappings(largest, self.address, &mut buffer))?,
             false => Err(Absent::not_looked_at()),

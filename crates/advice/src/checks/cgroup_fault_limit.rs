@@ -8,10 +8,11 @@ use super::{
     restart,
 };
 use crate::{
+    decision::Decision,
     finding::{Finding, Judgment, Unknown},
     model::{
         demand,
-        limits::{Breach, breaches},
+        limits::{self, Breach, breaches},
         machine::Machine,
         start::{self, Reason, StartOutcome},
         step::Counts,
@@ -19,27 +20,35 @@ use crate::{
 };
 use host::{
     escape,
-    server::state::Backing,
+    server::{
+        pod_limits,
+        state::{Backing, HugePages},
+    },
     units::{PageSize, capitalized},
 };
 
 pub(super) const CHECK: Check = Check {
     name: "cgroup_fault_limit",
     judge,
-    cure: Cure::Core(|_| None),
+    cure: Cure::Core(decision),
     needs_running_server: false,
-    counts_for_server: |_| true,
+    // hugeinfo_status does not read the counter.
+    counts_for_server: |machine| !is_limited_above(machine),
     docs: "\
 Looks at the limits of the server's cgroups on huge pages that can be faulted in (v1
 `hugetlb.SIZE.limit_in_bytes`, v2 `hugetlb.SIZE.max`), and at the pod's limit, [if the server knows
 it](kubernetes.md#5-tell-the-server-the-limit-of-its-pod). `mmap` only reserves pages, so a server
 above the limit starts and looks healthy. Later a process dies of SIGBUS, or a query fails with
-`could not read block ... read only 7296 of 8192 bytes`, which looks like data corruption.
+`could not read block ... read only 7296 of 8192 bytes` or `could not read block ...: Bad address`,
+which looks like data corruption. If cgroups above that of the server are hidden, as in a container,
+it also looks at the counter of refused pages (v2 `hugetlb.SIZE.events`). `hugeinfo_status` does not
+read this counter.
 
 | code | status | meaning |
 |---|---|---|
 | `cgroup_bomb` | critical | the server has mapped more than the limit allows |
 | `cgroup_bomb_at_restart` | warning | the next start would map more than the limit allows, certainly or with `vm.nr_overcommit_hugepages` |
+| `limit_above` | warning | the kernel has refused pages, and no visible limit can be the reason: a limit above the visible cgroups is too low. The counter also has refused reservations, with which a start falls back |
 | `limited` | ok | the limit is too low, but a restart would not get huge pages |
 | `not_limited`, `no_huge_pages` | ok | no limit is too low |
 
@@ -50,18 +59,75 @@ fails immediately, and `huge_pages = try` falls back.
 };
 
 fn judge(machine: &Machine) -> Judgment {
-    if let Backing::HugePages(size) = machine.backing() {
-        let held = machine.pages_held(size).unwrap_or_default();
-        if let Some(breach) = nearest(machine, size, held)? {
-            let text = format!(
-                "{}, but {} is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.",
-                capitalized(&allows(&breach, size)),
-                breach.least,
-            );
-            return Ok(Finding::critical("cgroup_bomb", text).with(evidence(&breach, size)));
-        }
+    match of_mapped(machine)? {
+        Some(finding) => Ok(finding),
+        None => of_next_start(machine),
     }
-    of_next_start(machine)
+}
+
+/// Judges the pages that the server has mapped. `None`: no limit is too low for them.
+fn of_mapped(machine: &Machine) -> Result<Option<Finding>, Unknown> {
+    let Backing::HugePages(size) = machine.backing() else {
+        return Ok(None);
+    };
+    let crashes = "The server crashes (SIGBUS, or short reads) when it uses more than the limit";
+    let held = machine.pages_held(size).unwrap_or_default();
+    if let Some(breach) = nearest(machine, size, held)? {
+        let text = format!(
+            "{}, but {} is mapped. {crashes}.",
+            capitalized(&allows(&breach, size)),
+            breach.least,
+        );
+        let finding = Finding::critical("cgroup_bomb", text).with(evidence(&breach, size));
+        return Ok(Some(finding));
+    }
+    Ok(refused(machine, size).map(|(text, evidence)| {
+        let text = format!("{text} {crashes}; {} is mapped.", held * size);
+        Finding::warning("limit_above", text).with(evidence)
+    }))
+}
+
+/// Whether the running server crashes when it uses more than a limit.
+pub(super) fn is_bomb(machine: &Machine) -> bool {
+    matches!(of_mapped(machine), Ok(Some(_)))
+}
+
+/// Refusals that no visible limit explains.
+fn refused(machine: &Machine, size: PageSize) -> Option<(String, Value)> {
+    let count = limits::refused_by_hidden_limit(machine, size);
+    let times = match count {
+        0 => return None,
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    };
+    let text = format!(
+        "{size} pages were refused to this cgroup {times}, though no visible limit is that low: a limit above it is lower."
+    );
+    let evidence = json!({ "page_size_bytes": size.0, "refused": count });
+    Some((text, evidence))
+}
+
+/// Whether the finding is about a limit that is not visible.
+fn is_limited_above(machine: &Machine) -> bool {
+    let has_refused = machine
+        .whole()
+        .is_some_and(|facts| !facts.refused_pages.is_empty());
+    has_refused && judge(machine).is_ok_and(|finding| finding.code == "limit_above")
+}
+
+/// The decision about a limit that is not visible.
+fn decision(machine: &Machine) -> Option<Decision> {
+    let next = machine.next_start();
+    let now = machine.backing().huge_page();
+    let size = now.or(machine.size_asked_for(&next))?;
+    refused(machine, size)?;
+    let held = machine.pages_held(size).unwrap_or_default();
+    let bytes = held.max(demand::pages_of_next_start(machine, size, &next)) * size;
+    Some(Decision::Text(format!(
+        "raise the limit above this cgroup to at least {} MB (in Kubernetes, hugepages-{} of the pod), or lower shared_buffers",
+        bytes.megabytes_at_least(),
+        pod_limits::size_name(size.0)
+    )))
 }
 
 /// Judges the pages that the next start would map.
@@ -77,6 +143,23 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
     machine.state.hugetlb.as_ref()?;
     let pages = demand::pages_of_next_start(machine, size, &next);
     let Some(breach) = nearest(machine, size, pages)? else {
+        if let Some((text, evidence)) = refused(machine, size) {
+            let start = restart::name_of_start(machine);
+            let finding = match next.huge_pages {
+                HugePages::Off => Finding::ok(
+                    "limited",
+                    format!("{text} {} would not get huge pages.", capitalized(start)),
+                ),
+                HugePages::On | HugePages::Try => Finding::warning(
+                    "limit_above",
+                    format!(
+                        "{text} If {start} gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; {} would be mapped.",
+                        pages * size
+                    ),
+                ),
+            };
+            return Ok(finding.with(evidence));
+        }
         let text = format!("No cgroup limits {size} pages for this server.");
         return Ok(Finding::ok("not_limited", text).with(json!({ "page_size_bytes": size.0 })));
     };

@@ -1,10 +1,10 @@
 //! Whether memory and cgroups hold the segments on small pages once all of them are in use.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     definition::{Check, Cure},
-    pool_size,
+    memory_in_use, pool_size,
 };
 use crate::{
     decision::{self, Decision},
@@ -25,9 +25,11 @@ pub(super) const CHECK: Check = Check {
     counts_for_server: |_| false,
     docs: "\
 Looks at the memory that is available, and at the memory limits of the server's cgroups
-(`memory.max`, v1 `memory.limit_in_bytes`). Over time, servers use their whole segments. Segments on
-4 kB pages that are not in use yet still count as available memory. After that, [the
-reserve](advice.md#the-reserve) should stay available.
+(`memory.max`, v1 `memory.limit_in_bytes`), with their use. Over time, servers use their whole
+segments. Segments on 4 kB pages that are not in use yet still count as available memory. After
+that, [the reserve](advice.md#the-reserve) should stay available. From `memory.high` on, the kernel
+throttles the processes of a cgroup and reclaims their memory. The memory of ZFS (`arcstats`) is
+named if it is more than 10% of RAM, because no other figure includes it.
 
 | code | status | meaning |
 |---|---|---|
@@ -36,6 +38,7 @@ reserve](advice.md#the-reserve) should stay available.
 | `will_swap` | warning | the segment exceeds the memory limit of a cgroup, and the rest will swap |
 | `will_run_out_of_memory` | critical | the segment on 4 kB pages has yet to take more than memory and swap hold |
 | `would_run_out_of_memory` | critical | after a restart, the segment on 4 kB pages takes more than memory, swap or a cgroup hold |
+| `near_cgroup_limit` | warning | a cgroup uses more than 95% of its memory limit, or of `memory.high`, without the file cache |
 | `cgroup_out_of_memory` | critical | the segment exceeds the memory limit of a cgroup, and the OOM killer will kill a process |
 
 Huge pages count toward the memory limit of a cgroup only if cgroup2 is mounted with
@@ -49,6 +52,23 @@ raise the limit.
 };
 
 fn judge(machine: &Machine) -> Judgment {
+    let finding = of_pools_and_cgroups(machine);
+    let severity = finding
+        .as_ref()
+        .map_or(Status::Unknown, |finding| finding.status);
+    let evidence = |finding: Judgment| finding.map_or(Value::Null, |finding| finding.evidence);
+    let mut finding = match memory_in_use::of_cgroup(machine) {
+        Some((true, text)) if !severity.needs_attention() => {
+            Finding::warning("near_cgroup_limit", text).with(evidence(finding))
+        }
+        Some((false, text)) if severity == Status::Ok => Finding { text, ..finding? },
+        _ => finding?,
+    };
+    finding.text.extend(memory_in_use::of_zfs(machine));
+    Ok(finding)
+}
+
+fn of_pools_and_cgroups(machine: &Machine) -> Judgment {
     match (of_pools(machine), of_cgroups(machine)) {
         (Ok(of_pools), Some(of_cgroups)) if of_cgroups.status > of_pools.status => {
             Ok(of_cgroups.with(of_pools.evidence))
@@ -180,6 +200,10 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
 
 /// The decision about memory that is too small.
 fn decision(machine: &Machine) -> Option<Decision> {
+    about_segment(machine).or_else(|| memory_in_use::decision(machine))
+}
+
+fn about_segment(machine: &Machine) -> Option<Decision> {
     let present = start::present_misfit(machine);
     let fit = match &present {
         Some(Fit::BeyondMemory(_)) => None,

@@ -11,6 +11,7 @@ mod huge_page_size;
 mod huge_pages;
 mod hugetlb_shm_group;
 mod major_faults;
+mod memory_in_use;
 mod memory_left;
 mod numa_segment;
 mod oom_protection;

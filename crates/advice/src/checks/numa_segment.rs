@@ -1,5 +1,7 @@
 //! The distribution of the segment over NUMA nodes.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::definition::{Check, Cure};
@@ -13,6 +15,7 @@ use crate::{
     thresholds::{SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES},
 };
 use host::{
+    linux::numa::node::Node,
     server::state::AllowedNodes,
     units::{Bytes, PageSize, Pages},
 };
@@ -32,6 +35,7 @@ pages.
 | `on_several_nodes`, `one_node` | ok | the segment is on most nodes, or the server can use only one |
 | `little_in_use` | ok | less than 1 GB of the segment is in use |
 | `on_few_nodes` | warning | at most half of the nodes hold 90% of the segment; their memory serves the load of all processors |
+| `on_full_node` | warning | one node has at least three times its even share of the segment and less than 1% of its memory free, while others have free memory |
 
 **What to do.** Start the server with `numactl --interleave=all`.
 ",
@@ -98,10 +102,43 @@ fn judge(machine: &Machine) -> Judgment {
                 few.join(", ")
             ),
         )
+    } else if let Some((node, pages, free)) = full_node(all, nodes, faulted_in, usable) {
+        Finding::warning(
+            "on_full_node",
+            format!(
+                "NUMA node {node} has {} of the {} of the segment that is in use, several times its share of {usable} nodes, and only {free} of free memory.",
+                pages * size,
+                faulted_in * size,
+            ),
+        )
     } else {
         Finding::ok("on_several_nodes", "The segment is on most NUMA nodes.")
     };
     Ok(finding.with(evidence))
+}
+
+/// The node that has the most of the segment, if that is at least three times its even share, and it
+/// has almost no free memory, while the others have: the pages in use and the free memory.
+fn full_node(
+    all: &[Node],
+    nodes: &BTreeMap<u32, u64>,
+    faulted_in: Pages,
+    usable: usize,
+) -> Option<(u32, Pages, Bytes)> {
+    let (number, pages) = nodes.iter().max_by_key(|(_, pages)| **pages)?;
+    let usable = u64::try_from(usable).ok()?;
+    let free_percent = |node: &Node| {
+        let (free, total) = node.memory.free.zip(node.memory.total)?;
+        free.saturating_mul(100).checked_div(total)
+    };
+    let node = all.iter().find(|node| node.number == *number)?;
+    let others = all.iter().filter(|other| other.number != *number);
+    let is_full = free_percent(node)? < 1 && others.filter_map(free_percent).any(|free| free >= 10);
+    let is_uneven = pages.saturating_mul(usable) >= faulted_in.0.saturating_mul(3);
+    (is_full && is_uneven).then(|| {
+        let free = Bytes(node.memory.free.unwrap_or(0));
+        (*number, Pages(*pages), free)
+    })
 }
 
 /// Starts the server with interleaved memory. Takes effect at the next restart.

@@ -28,6 +28,7 @@ memory.
 |---|---|---|
 | `not_strict`, `within_commit_limit` | ok | the mode is not strict, or at most 90% of the limit is committed |
 | `near_commit_limit` | warning | more than 90% is committed |
+| `wrong_commit_counter` | warning | `Committed_AS` exceeds the limit and twice all RAM and swap, but half of RAM is available. Since Linux 6.5, `mremap` can count memory twice |
 
 **What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, now (`sysctl -w`) and in
 `/etc/sysctl.d`, or add swap. Until then, no remedy enlarges the pools if they would leave less than
@@ -58,7 +59,15 @@ fn judge(machine: &Machine) -> Judgment {
             "Strict overcommit: {} of {} is committed.{by_pools}",
             limit.committed, limit.limit
         );
-        if limit.missing() > Bytes(0) {
+        if let Some(available) = limit.contradicted_by {
+            Finding::warning(
+                "wrong_commit_counter",
+                format!(
+                    "Strict overcommit: {} of {} is committed, but {available} of RAM is available: the counter of the kernel is wrong, and it refuses memory that is free.",
+                    limit.committed, limit.limit
+                ),
+            )
+        } else if limit.missing() > Bytes(0) {
             Finding::warning("near_commit_limit", text)
         } else {
             Finding::ok("within_commit_limit", text)

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::definition::{Check, Cure};
+use super::{
+    cgroup_fault_limit,
+    definition::{Check, Cure},
+};
 use crate::{
     decision::Decision,
     finding::{Finding, Judgment, Unknown},
@@ -50,6 +53,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 &format!(
                     "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
                 )
+            } else if has_them && cgroup_fault_limit::is_bomb(machine) {
+                "A restart would get them again, but cannot use all of them: see cgroup_fault_limit."
             } else if has_them {
                 "A restart would get them again."
             } else {

@@ -12,7 +12,11 @@ use crate::{
     finding::{Finding, Judgment, whole},
     model::machine::Machine,
 };
-use host::{linux::transparent_hugepage::Modes, units::Bytes};
+use host::{
+    linux::{error::Fact, transparent_hugepage::Modes},
+    server::state::{Backing, State},
+    units::Bytes,
+};
 
 pub(super) const CHECK: Check = Check {
     name: "thp_shared",
@@ -22,7 +26,8 @@ pub(super) const CHECK: Check = Check {
     counts_for_server: |_| false,
     docs: "\
 Looks at `shmem_enabled`, which applies to shared memory, and at the part of the segment on
-transparent huge pages (`ShmemPmdMapped`). It does not affect huge pages of a pool.
+transparent huge pages (`ShmemPmdMapped`), which can be there with any mode if a program has
+requested them. It does not affect huge pages of a pool.
 
 | code | status | meaning |
 |---|---|---|
@@ -33,9 +38,20 @@ transparent huge pages (`ShmemPmdMapped`). It does not affect huge pages of a po
 ",
 };
 
-/// Whether the kernel can put anonymous shared memory on transparent huge pages without a request.
-pub fn may_be_used(modes: &Modes) -> bool {
-    !unasked(modes).is_empty()
+/// Whether the segment can be on transparent huge pages: without a request, or because a program has
+/// requested them, which the counter of the host shows whatever the modes are.
+pub fn may_be_used(state: &State) -> bool {
+    let is_mapped = state
+        .usage
+        .as_ref()
+        .ok()
+        .and_then(|usage| usage.shmem_pmd_mapped);
+    let is_unasked = state
+        .thp
+        .as_ref()
+        .is_ok_and(|modes| !unasked(modes).is_empty());
+    state.backing() == Backing::SmallPages
+        && (is_unasked || is_mapped.is_some_and(|bytes| bytes > 0))
 }
 
 /// The files that allow it. `deny` and `force` hold for all sizes (mm/shmem.c
@@ -90,22 +106,18 @@ fn judge(machine: &Machine) -> Judgment {
             ),
         )
     } else if unasked.is_empty() {
+        let part = match got {
+            None | Some(Ok(0)) => String::new(),
+            Some(_) => format!(" {}", part(got)),
+        };
         Finding::ok(
             "thp_on_request",
             format!(
-                "Shared memory gets no transparent huge pages without a request (shmem_enabled = {mode})."
+                "Shared memory gets no transparent huge pages without a request (shmem_enabled = {mode}).{part}"
             ),
         )
     } else {
-        let part = match (got, bytes) {
-            (_, Some(bytes)) => {
-                format!("One process has {} of the segment on them.", Bytes(bytes))
-            }
-            (Some(Err(absent)), None) => {
-                format!("The part of the segment on them is unknown ({absent}).")
-            }
-            (_, None) => "The part of the segment on them is unknown.".to_owned(),
-        };
+        let part = part(got);
         let aligned = match facts.is_segment_aligned {
             Some(false) => " The segment is not aligned to them.",
             Some(true) | None => "",
@@ -124,6 +136,15 @@ fn judge(machine: &Machine) -> Judgment {
         "segment_bytes": machine.segment().map(|segment| segment.bytes),
         "is_aligned": facts.is_segment_aligned,
     })))
+}
+
+/// The part of the segment on transparent huge pages, as a sentence.
+fn part(got: Option<&Fact<u64>>) -> String {
+    match got {
+        Some(Ok(bytes)) => format!("One process has {} of the segment on them.", Bytes(*bytes)),
+        Some(Err(absent)) => format!("The part of the segment on them is unknown ({absent})."),
+        None => "The part of the segment on them is unknown.".to_owned(),
+    }
 }
 
 /// A server that is turned off gets no pages of a pool.

@@ -305,6 +305,11 @@ pub(crate) fn about_other_nodes(missing: Pages, size: PageSize) -> Decision {
 
 /// The decision about a strict commit limit that is too low.
 pub(crate) fn raise_commit_limit(limit: &CommitLimit) -> Decision {
+    if let Some(available) = limit.contradicted_by {
+        return Decision::Text(format!(
+            "do not add swap: Committed_AS is wrong, because {available} of RAM is available. Update the kernel, and reboot: only that corrects the counter (since Linux 6.5, mremap can count memory twice)"
+        ));
+    }
     let missing = limit.missing();
     // One percent of RAM outside of the pools for each percent of the ratio.
     let gained = |more, ratio| limit.outside.percent(more) - limit.outside.percent(ratio);

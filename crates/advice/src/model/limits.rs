@@ -130,6 +130,18 @@ pub fn breaches(
     Some(breaches.collect())
 }
 
+/// How often the kernel has refused pages of this size to the server's cgroup because of a limit
+/// above it that is not visible. 0 if a visible limit can be the reason.
+pub fn refused_by_hidden_limit(machine: &Machine, size: PageSize) -> u64 {
+    let limited = |(_, limits): (&Group, &Limits)| {
+        limits.fault_limit.is_some() || limits.reservation_limit.is_some()
+    };
+    let is_visible = levels(machine, size).is_ok_and(|mut levels| levels.any(limited));
+    let facts = machine.whole().filter(|_| !is_visible);
+    let count = facts.and_then(|facts| facts.refused_pages.get(&size.0));
+    count.copied().unwrap_or(0)
+}
+
 /// Whether limits keep the server, certainly or possibly, from faulting in this many pages.
 pub(crate) fn exceed_fault_limit(machine: &Machine, size: PageSize, pages: Pages) -> bool {
     let breaches = breaches(machine, size, pages, Counts::Faults);

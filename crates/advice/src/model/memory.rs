@@ -382,6 +382,10 @@ pub struct CommitLimit {
     pub reserve: Bytes,
     /// `vm.overcommit_ratio`; `None`: `vm.overcommit_kbytes` is set, and pools do not matter.
     pub ratio: Option<u64>,
+    /// Available memory, if it contradicts `Committed_AS`: that exceeds the limit, which the kernel
+    /// would have refused, and twice all RAM and swap, while at least half of RAM is available. Since
+    /// Linux 6.5, `mremap` can count memory twice.
+    pub contradicted_by: Option<Bytes>,
     /// RAM outside of the pools. The limit includes `ratio` percent of it. 0: unknown.
     pub outside: Bytes,
 }
@@ -396,9 +400,16 @@ impl CommitLimit {
             return None;
         }
         let by_kilobytes = number(vm.overcommit_bytes).is_some_and(|bytes| bytes > 0);
+        let (limit, committed) = (Bytes(usage.commit_limit?), Bytes(usage.committed?));
+        let ram = host_ram(machine).unwrap_or_default();
+        let all = ram + Bytes(usage.swap_total.unwrap_or(0));
+        let available = Bytes(usage.available.unwrap_or(0));
+        let is_contradicted =
+            committed > limit.max(all + all) && ram > Bytes(0) && available >= ram.percent(50);
         Some(Self {
-            limit: Bytes(usage.commit_limit?),
-            committed: Bytes(usage.committed?),
+            limit,
+            committed,
+            contradicted_by: is_contradicted.then_some(available),
             reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(0))
                 + Bytes(number(vm.user_reserve_bytes).unwrap_or(0)),
             ratio: number(vm.overcommit_ratio).filter(|_| !by_kilobytes),

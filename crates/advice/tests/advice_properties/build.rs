@@ -26,6 +26,7 @@ use host::{
             AllowedNodes, Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType,
             State,
         },
+        unit::{OomPolicy, Unit},
         visibility::Visibility,
     },
 };
@@ -446,6 +447,13 @@ impl Spec {
                 }),
             processes: self.processes(touched_small),
             oom_score_adj: Ok(self.server.oom.0),
+            unit: self.server.continues.map(|continues| Unit {
+                name: "postgresql.service".to_owned(),
+                oom_policy: Ok(match continues {
+                    true => OomPolicy::Continue,
+                    false => OomPolicy::Stop,
+                }),
+            }),
             memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
             other_servers: match self.visibility {
                 'u' => Err(denied("/proc")),
@@ -480,6 +488,11 @@ impl Spec {
             is_segment_aligned: Some(true),
             can_lower_oom_score: Some(!self.server.is_container),
             cgroup_oom_kills: Some(0),
+            refused_pages: arch
+                .sizes()
+                .iter()
+                .map(|&size| (size, self.refused))
+                .collect(),
             is_container: Some(self.server.is_container),
             has_systemd: Some(self.boot.has_systemd),
             visibility: match self.visibility {

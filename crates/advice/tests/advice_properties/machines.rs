@@ -136,6 +136,8 @@ pub struct ServerSpec {
     pub page_tables_mb: u64,
     pub swapped_mb: u64,
     pub oom: (i32, i32),
+    /// Whether systemd keeps its unit after an OOM kill. `None`: it has no unit.
+    pub continues: Option<bool>,
     pub is_container: bool,
     pub is_set_on_command_line: bool,
     pub allows_alter_system: bool,
@@ -268,6 +270,8 @@ pub struct Spec {
     pub counts_reservations: bool,
     /// A limit in an environment variable of the container.
     pub told_limit: Option<Amount>,
+    /// How often a hidden limit refused pages of each size.
+    pub refused: u64,
     pub memory_limits: Vec<MemoryLimitSpec>,
     pub files: FilesSpec,
     pub boot: BootSpec,
@@ -388,7 +392,19 @@ fn server() -> impl Strategy<Value = ServerSpec> {
         prop_oneof![20 => 2..5_u64, 1 => Just(300)],
         select(vec![1, 6, 6, 200, 5000]),
         select(vec![0, 0, 0, 300]),
-        select(vec![(-900, 0), (-900, 0), (0, 0), (-900, -900), (-1000, 0)]),
+        select(vec![
+            (-900, 0),
+            (-900, 0),
+            (0, 0),
+            (-900, -900),
+            (-1000, 0),
+            (-1000, -1000),
+            (500, 0),
+            (500, 900),
+            (0, 500),
+            (300, 301),
+        ]),
+        weighted(0.2, any::<bool>()),
     );
     let flags = (one_in(6), one_in(8), one_in(8));
     (
@@ -411,6 +427,7 @@ fn server() -> impl Strategy<Value = ServerSpec> {
                     page_tables_mb: processes.1,
                     swapped_mb: processes.2,
                     oom: processes.3,
+                    continues: processes.4,
                     is_container: flags.0,
                     is_set_on_command_line: flags.1,
                     allows_alter_system: !flags.2,
@@ -593,6 +610,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
         one_in(4),
         one_in(5),
         weighted(0.04, amount()),
+        prop_oneof![12 => Just(0), 1 => 1..9_u64],
     );
     let muted = prop_oneof![
         10 => Just(vec![]),
@@ -620,6 +638,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
                 is_v1: flags.1,
                 counts_reservations: !flags.2,
                 told_limit: flags.3,
+                refused: flags.4,
                 files,
                 boot,
                 muted,
@@ -680,6 +699,7 @@ impl Spec {
                 page_tables_mb: 6,
                 swapped_mb: 0,
                 oom: (-900, 0),
+                continues: None,
                 is_container: false,
                 is_set_on_command_line: false,
                 allows_alter_system: true,
@@ -692,6 +712,7 @@ impl Spec {
             is_v1: false,
             counts_reservations: true,
             told_limit: None,
+            refused: 0,
             memory_limits: vec![],
             files: FilesSpec::Nothing,
             boot: BootSpec {
@@ -800,6 +821,7 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                     page_tables_mb: 6,
                     swapped_mb: 0,
                     oom: (-900, 0),
+                    continues: any.server.continues.map(|_| true),
                     segment_node: None,
                     ..any.server
                 },
@@ -812,6 +834,7 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                 visibility: 'h',
                 limits: vec![],
                 told_limit: None,
+                refused: 0,
                 memory_limits: vec![],
                 files: FilesSpec::Nothing,
                 boot: BootSpec {

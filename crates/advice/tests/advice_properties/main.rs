@@ -94,6 +94,8 @@ properties! {
         more_swap_is_never_worse,
         running_server_keeps_the_reserve,
         ensure_needs_nothing_where_a_restart_fits,
+        scores_of_backends_alone_do_no_harm,
+        refused_pages_need_a_decision,
     ]
     healthy_machine => [
         healthy_machines_get_no_advice,

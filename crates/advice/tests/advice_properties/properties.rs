@@ -331,6 +331,8 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         };
         let warns = findings(&after).iter().any(warns);
         worse.retain(|worse| !warns || !worse.starts_with("reboot"));
+        // A limit that is not visible can be on pages of the size that the remedy requests.
+        worse.retain(|worse| spec.refused == 0 || !worse.starts_with("cgroup_fault_limit"));
         // Released memory can be enough for pages that other servers request.
         worse.retain(|worse| !worse.starts_with("pool_filled"));
         // Pending settings are judged as the restart is.
@@ -597,9 +599,10 @@ pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseRe
         let Remedy::Steps(plan) = &check.remedy else {
             continue;
         };
-        // A change of the command line is not visible before the next start.
+        // A change of the command line or of the service is not visible before the next start.
         let is_hidden = |step: &Step| match step {
             Step::ChangeSetting(change) => change.place == SettingPlace::CommandLine,
+            Step::ChangeService(_) => true,
             _ => false,
         };
         if plan.steps.iter().any(is_hidden) {
@@ -1536,5 +1539,48 @@ pub fn ensure_needs_nothing_where_a_restart_fits(spec: &Spec, machine: &Machine)
     let stopped = stopped.expect("assumed");
     let steps = ensure::steps(&stopped);
     prop_assert_eq!(steps, Ok(Vec::new()));
+    Ok(())
+}
+
+/// The lines of a remedy about backends, without the one that lowers the score of the postmaster.
+pub fn scores_of_backends_alone_do_no_harm(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let (id, before) = (
+        CheckId::OomProtection,
+        answer::finding(machine, CheckId::OomProtection),
+    );
+    prop_assume!(before.status.needs_attention());
+    let mut alone = machine.clone();
+    let score = machine.oom_score_of_backends();
+    let backends = alone.state.processes.iter_mut();
+    for process in backends.filter(|process| !process.is_postmaster) {
+        process.oom_score_adj = Some(score);
+    }
+    let postmaster = machine.state.oom_score_adj.as_ref();
+    prop_assert!(postmaster.is_ok_and(|postmaster| *postmaster <= score));
+    prop_assert!(answer::finding(&alone, id).status <= before.status);
+    Ok(())
+}
+
+/// A limit that is not visible cannot be raised by a command.
+pub fn refused_pages_need_a_decision(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    let check = checks(machine)
+        .into_iter()
+        .find(|check| check.id == CheckId::CgroupFaultLimit);
+    let is_refused = check
+        .as_ref()
+        .is_some_and(|check| check.finding.code == "limit_above");
+    let is_explained = !spec.limits.is_empty() || spec.told_limit.is_some();
+    prop_assert!(!is_refused || spec.refused > 0);
+    if is_refused {
+        let remedy = check.map(|check| check.remedy);
+        prop_assert!(matches!(
+            remedy,
+            Some(Remedy::NeedsDecision(_) | Remedy::As(_))
+        ));
+    } else if spec.refused > 0 && !is_explained && machine.whole().is_some() {
+        // Other facts that are absent make the answer unknown.
+        let is_on = machine.is_on_huge_pages() == Some(true) && spec.absent.is_empty();
+        prop_assert!(!is_on, "{check:?}");
+    }
     Ok(())
 }

@@ -25,7 +25,7 @@ use host::{
             maps::{self, Device, Extent, Mapping},
             oom_score, parse_command_line, segment, smaps, stat, status,
         },
-        sysctl, transparent_hugepage, vmstat,
+        sysctl, transparent_hugepage, vmstat, zfs,
     },
     server::{
         configuration, dynamic_shared_memory, instances, mapping_kind::Landmarks,
@@ -66,6 +66,7 @@ pub const READERS: &[(&str, Reader)] = &[
     ("tmpfiles", tmpfiles),
     ("transparent_hugepage", transparent_hugepage),
     ("vmstat", vmstat),
+    ("zfs", zfs),
 ];
 
 /// The log of a server.
@@ -387,4 +388,9 @@ fn boot(command_line: &[u8], files: &[(&str, &[u8])]) {
             assert_eq!(after.pages(size).map(|request| request.pages), Some(7));
         }
     }
+}
+
+/// Memory of ZFS.
+fn zfs(bytes: &[u8]) {
+    let _ = zfs::parse(bytes);
 }

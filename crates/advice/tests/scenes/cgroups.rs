@@ -284,6 +284,71 @@ fn fault_limits() {
 }
 
 #[test]
+fn refused_pages() {
+    fn refused(m: &mut Scene, count: u64) {
+        m.facts.refused_pages = [(2 * MB, count)].into();
+        limited(&mut m.state, None, None);
+    }
+    test(vec![
+        when("no page was refused", |m| refused(m, 0)).see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."]),
+        when(
+            "a limit above the container is lower than the mapped pages",
+            |m| refused(m, 1),
+        )
+        .see("cgroup_fault_limit", expect![[r#"
+            warning limit_above: 2 MB pages were refused to this cgroup once, though no visible limit is that low: a limit above it is lower. The server crashes (SIGBUS, or short reads) when it uses more than the limit; 1074 MB is mapped.
+            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"#]])
+        .see("restart", expect!["ok fits: A restart would get them again, but cannot use all of them: see cgroup_fault_limit."])
+        .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again, but cannot use all of them: see cgroup_fault_limit."])
+        .see("runbook", expect!["# raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"]),
+        when(
+            "a limit above the container is lower than a restart would map",
+            |m| {
+                m.fall_back(537);
+                refused(m, 3);
+            },
+        )
+        .see("cgroup_fault_limit", expect![[r#"
+            warning limit_above: 2 MB pages were refused to this cgroup 3 times, though no visible limit is that low: a limit above it is lower. If a restart gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; 1074 MB would be mapped.
+            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"#]]),
+        when(
+            "pages were refused, and a restart would not get huge pages",
+            |m| {
+                m.fall_back(10);
+                refused(m, 3);
+            },
+        )
+        .see("cgroup_fault_limit", expect![[r#"
+            warning limit_above: 2 MB pages were refused to this cgroup 3 times, though no visible limit is that low: a limit above it is lower. If a restart gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; 1074 MB would be mapped.
+            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"#]]),
+        when(
+            "a visible limit on reservations explains the refusals",
+            |m| {
+                m.fall_back(537);
+                refused(m, 1);
+                limited(&mut m.state, None, Some(100));
+            },
+        )
+        .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."]),
+        when("a visible limit on faults explains the refusals", |m| {
+            refused(m, 1);
+            limited(&mut m.state, Some(1074), Some(1074));
+        })
+        .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."]),
+        when("a visible limit is too low", |m| {
+            refused(m, 1);
+            limited(&mut m.state, Some(100), None);
+        })
+        .see("restart", expect!["ok fits: A restart would get them again, but cannot use all of them: see cgroup_fault_limit."]),
+        when("the refused pages have another size", |m| {
+            refused(m, 0);
+            m.facts.refused_pages.insert(GB, 7);
+        })
+        .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."]),
+    ]);
+}
+
+#[test]
 fn kernels_that_do_not_count_reservations() {
     test(vec![
         when("a sibling has faulted in pages under the same limit", |m| {
@@ -456,7 +521,7 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(10 * GB, 4 * GB, 0);
         })
-        .see("memory_left", expect![["ok enough_left: The pools hold 8 GB and leave 56 GB of 64 GB RAM."]]),
+        .see("memory_left", expect!["ok enough_left: Cgroup /sys/fs/cgroup/pg uses 4 GB of its memory limit of 10 GB, without the file cache."]),
         when("a memory limit does not hold the rest of the segment", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0);
@@ -490,7 +555,7 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, GB);
         })
-        .see("memory_left", expect![["ok enough_left: The pools hold 8 GB and leave 56 GB of 64 GB RAM."]]),
+        .see("memory_left", expect!["ok enough_left: Cgroup /sys/fs/cgroup/pg uses 3 GB of its memory limit of 9 GB, without the file cache."]),
         when("an outer cgroup has the tighter limit", |m| {
             small(m, 2 * GB);
             m.memory_limit(60 * GB, 9 * GB, 0);
@@ -502,7 +567,9 @@ fn memory_limits() {
         when("huge pages do not count towards the limit", |m| {
             m.memory_limit(GB, GB, 0);
         })
-        .see("memory_left", expect![["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]]),
+        .see("memory_left", expect![[r#"
+            warning near_cgroup_limit: Cgroup /sys/fs/cgroup/pg uses 1 GB of its memory limit of 1 GB, without the file cache.
+            # raise the memory limit of cgroup /sys/fs/cgroup/pg by 54 MB, or let the server use less memory (shared_buffers, work_mem, max_connections)"#]]),
         when("huge pages count towards the limit", |m| {
             m.memory_limit(GB, 100 * MB, 0).counts_hugetlb = true;
         })

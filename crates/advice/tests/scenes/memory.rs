@@ -5,11 +5,14 @@ use advice::{
     model::step::Step,
     render,
 };
-use host::server::{
-    configuration::RequestedPages,
-    setting::{Setting, SettingSource},
-    state::HugePages,
-    visibility::Visibility,
+use host::{
+    linux::zfs::ZfsCache,
+    server::{
+        configuration::RequestedPages,
+        setting::{Setting, SettingSource},
+        state::HugePages,
+        visibility::Visibility,
+    },
 };
 
 use expect_test::expect;
@@ -786,4 +789,69 @@ fn a_shortage_can_depend_on_all_processes() {
     assert!(!depends(25 * GB, 20 * GB));
     // There is enough memory, however much has been faulted in.
     assert!(!depends(2 * GB, 60 * GB));
+}
+
+#[test]
+fn memory_in_use() {
+    fn high(m: &mut Scene, limit: u64, used: u64, files: u64) {
+        m.memory_limit(limit, used, files);
+        let limits = m.state.memory_limits.as_mut().expect("limits");
+        m.facts.memory_high = std::mem::take(limits);
+    }
+    fn zfs(m: &mut Scene, bytes: u64) {
+        m.facts.zfs_cache = Some(ZfsCache {
+            bytes,
+            max_bytes: 32 * GB,
+        });
+    }
+    test(vec![
+        when("a container is near its memory limit", |m| {
+            m.container();
+            m.memory_limit(10_240 * MB, 10_220 * MB, 200 * MB);
+            m.facts.cgroup_oom_kills = Some(155);
+        })
+        .see("memory_left", expect![[r#"
+            warning near_cgroup_limit: Cgroup /sys/fs/cgroup/pg uses 10020 MB of its memory limit of 10 GB, without the file cache. The OOM killer has killed 155 processes of this cgroup.
+            # raise the memory limit of cgroup /sys/fs/cgroup/pg by 308 MB, or let the server use less memory (shared_buffers, work_mem, max_connections)"#]])
+        .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]),
+        when("a container is full of cached files", |m| {
+            m.container();
+            m.memory_limit(10_240 * MB, 10_220 * MB, 7000 * MB);
+        })
+        .see("memory_left", expect!["ok enough_left: Cgroup /sys/fs/cgroup/pg uses 3220 MB of its memory limit of 10 GB, without the file cache."]),
+        when(
+            "a container is near its limit, and the RAM of the host is hidden",
+            |m| {
+                m.container();
+                m.ram(10 * GB);
+                m.memory_limit(10_240 * MB, 10_220 * MB, 200 * MB);
+            },
+        )
+        .see("memory_left", expect![[r#"
+            warning near_cgroup_limit: Cgroup /sys/fs/cgroup/pg uses 10020 MB of its memory limit of 10 GB, without the file cache.
+            # raise the memory limit of cgroup /sys/fs/cgroup/pg by 308 MB, or let the server use less memory (shared_buffers, work_mem, max_connections)"#]]),
+        when("the file cache of the cgroup is unknown", |m| {
+            m.memory_limit(10 * GB, 10 * GB, 0).file_bytes = None;
+        })
+        .see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]),
+        when("the host has less memory than the limit leaves", |m| {
+            m.available = Some(GB);
+            m.memory_limit(10 * GB, 2 * GB, 0);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. 1 GB is available, and 1311 MB should stay available.
+            # free or add 287 MB of memory: too little memory is available"#]]),
+        when("a cgroup is at memory.high", |m| {
+            high(m, 6 * GB, 6140 * MB, 100 * MB)
+        })
+        .see("memory_left", expect![[r#"
+            warning near_cgroup_limit: Cgroup /sys/fs/cgroup/pg uses 6040 MB of its memory.high of 6 GB, without the file cache. The kernel throttles its processes and reclaims their memory.
+            # raise memory.high of cgroup /sys/fs/cgroup/pg by 214 MB, or let the server use less memory (shared_buffers, work_mem, max_connections)"#]]),
+        when("a cgroup is below memory.high", |m| {
+            high(m, 6 * GB, 6140 * MB, 4000 * MB)
+        })
+        .see("memory_left", expect!["ok enough_left: Cgroup /sys/fs/cgroup/pg uses 2140 MB of its memory.high of 6 GB, without the file cache."]),
+        when("ZFS has half of RAM", |m| zfs(m, 31 * GB)).see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. ZFS has 31 GB of RAM, and up to 32 GB (ARC), which is not in MemAvailable and might not shrink in time."]),
+        when("ZFS has little", |m| zfs(m, GB)).see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]),
+    ]);
 }

@@ -112,6 +112,16 @@ fn segments() {
         let pages = pages.iter().map(|gb| gb * GB / 4096);
         m.state.segment_nodes = Some((0..).zip(pages).collect());
     }
+    fn full(m: &mut Scene, pages: &[u64]) {
+        eight(m, pages);
+        let nodes = m.facts.nodes.as_mut().expect("nodes");
+        for (node, free) in nodes
+            .iter_mut()
+            .zip([200 * MB].into_iter().chain([80 * GB; 7]))
+        {
+            node.memory.free = Some(free);
+        }
+    }
     test(vec![
         when("there is one node", |_| {}).see("numa_segment", expect![["ok one_node: The server can use only one NUMA node."]]),
         when("the segment is on one of two nodes", |m| on(m, &[0, 530]))
@@ -132,6 +142,23 @@ fn segments() {
         .see("numa_segment", expect![[r#"
             warning on_few_nodes: More than 90% of the 198 GB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.
             # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]]),
+        when("a full node has half of the segment, and the others have free memory", |m| {
+            full(m, &[100, 14, 14, 14, 14, 14, 14, 14]);
+        })
+        .see("numa_segment", expect![[r#"
+            warning on_full_node: NUMA node 0 has 100 GB of the 198 GB of the segment that is in use, several times its share of 8 nodes, and only 200 MB of free memory.
+            # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]]),
+        when("a full node has twice its share", |m| {
+            full(m, &[50, 21, 21, 21, 21, 21, 21, 22]);
+        })
+        .see("numa_segment", expect!["ok on_several_nodes: The segment is on most NUMA nodes."]),
+        when("the memory of all nodes is full of cached files", |m| {
+            full(m, &[100, 14, 14, 14, 14, 14, 14, 14]);
+            for node in m.facts.nodes.as_mut().expect("nodes") {
+                node.memory.free = Some(200 * MB);
+            }
+        })
+        .see("numa_segment", expect!["ok on_several_nodes: The segment is on most NUMA nodes."]),
         when("the segment is on five of eight nodes", |m| {
             eight(m, &[40, 40, 40, 40, 40])
         })

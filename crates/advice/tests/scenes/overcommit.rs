@@ -45,6 +45,32 @@ fn overcommit() {
         .see("overcommit", expect![[r#"
             warning near_commit_limit: Strict overcommit: 70 GB of 71 GB is committed. The pools lower the limit by 1074 MB.
             # add 6991 MB of swap, or lower committed memory by as much"#]]),
+        when("available memory contradicts the counter", |m| {
+            m.ram(16 * GB);
+            m.strict(61 * GB);
+            m.available = Some(11 * GB);
+        })
+        .see("overcommit", expect![[r#"
+            warning wrong_commit_counter: Strict overcommit: 61 GB of 15 GB is committed, but 11 GB of RAM is available: the counter of the kernel is wrong, and it refuses memory that is free.
+            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel, and reboot: only that corrects the counter (since Linux 6.5, mremap can count memory twice)"#]])
+        .see("runbook", expect!["# do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel, and reboot: only that corrects the counter (since Linux 6.5, mremap can count memory twice)"]),
+        when("the counter is wrong, and the pool has to grow", |m| {
+            m.ram(16 * GB);
+            m.fall_back(0);
+            m.strict(61 * GB);
+            m.available = Some(11 * GB);
+        })
+        .see("status", expect![[r#"
+            critical would_not_start: A restart would fail. Needs 537 huge pages of 2 MB; 0 are available. On small pages, the segment takes 1073 MB; CommitLimit leaves 0 bytes.
+            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel, and reboot: only that corrects the counter (since Linux 6.5, mremap can count memory twice)"#]]),
+        when("the counter is as large, but little memory is available", |m| {
+            m.ram(16 * GB);
+            m.strict(61 * GB);
+            m.available = Some(3 * GB);
+        })
+        .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 61 GB of 15 GB is committed. The pools lower the limit by 537 MB.
+            # add 53558 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"#]]),
         when("the ratio is 50, and 100 would not be enough", |m| {
             tiny(m, "50\n")
         })

@@ -85,6 +85,21 @@ fn shared() {
     }
     test(vec![
         when("shmem_enabled = never", |m| m.fall_back(537)).see("thp_shared", expect![["ok thp_on_request: Shared memory gets no transparent huge pages without a request (shmem_enabled = never)."]]),
+        when("a program has requested them", |m| {
+            m.fall_back(537);
+            m.file("proc/meminfo", "MemTotal: 67108864 kB\nMemAvailable: 52428800 kB\nShmemPmdMapped: 1048576 kB\n");
+            m.state.segment_thp_bytes = Some(Ok(GB));
+        })
+        .see("thp_shared", expect!["ok thp_on_request: Shared memory gets no transparent huge pages without a request (shmem_enabled = never). One process has 1 GB of the segment on them."])
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages, perhaps partly on transparent 2 MB pages: huge_pages = try fell back. A restart would get huge pages.
+            # restart PostgreSQL (ends all sessions)
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
+        when("another program has requested them", |m| {
+            m.fall_back(537);
+            m.state.segment_thp_bytes = Some(Ok(0));
+        })
+        .see("thp_shared", expect!["ok thp_on_request: Shared memory gets no transparent huge pages without a request (shmem_enabled = never)."]),
         when("shmem_enabled = always", |m| {
             mode(m, ALWAYS);
             m.state.segment_thp_bytes = Some(Ok(10 * MB));

@@ -6,6 +6,8 @@ use crate::linux::{
     text::{lines, parse_counter, words},
 };
 
+pub(crate) const PATH: &str = "proc/spl/kstat/zfs/arcstats";
+
 /// The ARC of ZFS. The kernel counts it neither as file cache nor in `MemAvailable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZfsCache {
@@ -17,11 +19,9 @@ pub struct ZfsCache {
 
 /// Reads the file. Errors: missing without ZFS.
 pub fn read(root: &Root) -> Result<ZfsCache, ReadError> {
-    root.parse(
-        "proc/spl/kstat/zfs/arcstats",
-        "the counters size and c_max were expected",
-        |text| parse(text).ok_or(1),
-    )
+    root.parse(PATH, "the counters size and c_max were expected", |text| {
+        parse(text).ok_or(1)
+    })
 }
 
 /// Parses lines with a name, a type and a value.

@@ -21,10 +21,10 @@ use crate::linux::{
     process::{Process, segment},
     processors,
     root::Root,
-    sysctl, sysvipc, transparent_hugepage, vmstat,
+    sysctl, sysvipc, transparent_hugepage, vmstat, zfs,
 };
 
-use crate::server::facts::Subject;
+use crate::server::{facts::Subject, unit};
 
 /// A source and the result of trying it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +143,7 @@ const OUTSIDE: [Entry; 10] = [
 type Entry = (&'static str, &'static str, Way);
 
 /// Files of the host.
-const OF_HOST: [(&str, &str); 10] = [
+const OF_HOST: [(&str, &str); 11] = [
     ("mountinfo", mounts::PATH),
     ("mountinfo of process 1", mounts::PATH_OF_FIRST),
     ("meminfo", meminfo::PATH),
@@ -154,6 +154,7 @@ const OF_HOST: [(&str, &str); 10] = [
     ("processors", processors::PATH),
     ("nodes with memory", nodes::WITH_MEMORY),
     ("users", passwd::PATH),
+    ("ZFS", zfs::PATH),
 ];
 
 /// Tries each source for the postmaster. Files that need permission to inspect a process are also
@@ -191,6 +192,11 @@ pub fn probe(root: &Root, subject: &Subject) -> Result<Vec<Source>, ReadError> {
             "sysctl files",
             "/etc/sysctl.d",
             root.names("etc/sysctl.d").map(|_| true),
+        ),
+        (
+            "systemd units",
+            unit::DIRECTORY,
+            root.names(unit::DIRECTORY).map(|_| true),
         ),
         (
             "PID namespace",

@@ -1,0 +1,106 @@
+//! The part of `memory_left` about memory that is in use: cgroups near their limits, and the memory
+//! of ZFS.
+
+use super::oom_protection;
+use crate::{
+    decision::Decision,
+    model::{machine::Machine, memory},
+};
+use host::{escape, linux::cgroup::memory::MemoryLimit, units::Bytes};
+
+/// ZFS is named from this part of RAM on.
+const MUCH_PERCENT: u64 = 10;
+
+/// From this part of a limit on, a cgroup is near it.
+const NEAR_PERCENT: u64 = 95;
+
+/// A cgroup of the server and its use without the file cache.
+struct Use<'m> {
+    limit: &'m MemoryLimit,
+    kept: Bytes,
+    /// Whether it is `memory.high`.
+    is_high: bool,
+}
+
+impl Use<'_> {
+    /// How far the use exceeds [`NEAR_PERCENT`] of the limit.
+    fn excess(&self) -> Bytes {
+        self.kept - Bytes(self.limit.limit_bytes).percent(NEAR_PERCENT)
+    }
+
+    fn text(&self) -> String {
+        let what = match self.is_high {
+            true => "memory.high",
+            false => "memory limit",
+        };
+        format!(
+            "Cgroup {} uses {} of its {what} of {}, without the file cache.",
+            escape::name(&self.limit.directory),
+            self.kept,
+            Bytes(self.limit.limit_bytes)
+        )
+    }
+}
+
+/// The limit with the least room, if that is less than the host has.
+fn tightest(machine: &Machine) -> Option<Use<'_>> {
+    let facts = machine.whole()?;
+    let used = |is_high| {
+        move |limit| Use {
+            limit,
+            kept: Bytes(limit.kept_bytes()),
+            is_high,
+        }
+    };
+    let limits = machine.state.memory_limits.iter().flatten();
+    let all = limits.map(used(false));
+    let all = all.chain(facts.memory_high.iter().map(used(true)));
+    let is_known =
+        |used: &Use<'_>| used.limit.use_bytes < u64::MAX && used.limit.file_bytes.is_some();
+    let room = |used: &Use<'_>| Bytes(used.limit.limit_bytes) - used.kept;
+    let tightest = all.filter(is_known).min_by_key(room)?;
+    let available = machine.usage().and_then(|usage| usage.available);
+    (room(&tightest).0 < available.unwrap_or(u64::MAX)).then_some(tightest)
+}
+
+/// The use of the cgroup with the tightest limit, and whether it is near the limit.
+pub(super) fn of_cgroup(machine: &Machine) -> Option<(bool, String)> {
+    let used = tightest(machine)?;
+    if used.excess() == Bytes(0) {
+        return Some((false, used.text()));
+    }
+    let happens = match used.is_high {
+        true => " The kernel throttles its processes and reclaims their memory.",
+        false => "",
+    };
+    let kills = oom_protection::kills_in_cgroup(machine);
+    Some((true, format!("{}{happens}{kills}", used.text())))
+}
+
+/// The memory of ZFS, if it is much, as a sentence with a blank before it.
+pub(super) fn of_zfs(machine: &Machine) -> Option<String> {
+    let zfs = machine.whole()?.zfs_cache?;
+    let ram = memory::host_ram(machine)?;
+    (Bytes(zfs.bytes) > ram.percent(MUCH_PERCENT)).then(|| {
+        format!(
+            " ZFS has {} of RAM, and up to {} (ARC), which is not in MemAvailable and might not shrink in time.",
+            Bytes(zfs.bytes),
+            Bytes(zfs.max_bytes)
+        )
+    })
+}
+
+/// The decision about a cgroup near its limit.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    let used = tightest(machine).filter(|used| used.excess() > Bytes(0))?;
+    let by = Bytes(used.excess().0 / NEAR_PERCENT * 100 + 100);
+    let what = match used.is_high {
+        true => "memory.high",
+        false => "the memory limit",
+    };
+    Some(Decision::Text(format!(
+        "raise {what} of cgroup {} by {} MB, or let the server use less memory (shared_buffers, work_mem, max_connections)",
+        escape::name(&used.limit.directory),
+        by.megabytes_at_least()
+    )))
+}
