@@ -8,6 +8,7 @@ use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
 use HugeInfo::Contained;
 use HugeInfo::Kernel;
+use HugeInfo::Processes qw(until_true);
 use HugeInfo::Server;
 use Test::More;
 
@@ -121,6 +122,43 @@ SKIP:
 			my $seen = observe($node);
 			is($seen->{pools}{$kb}{cgroup_limit_bytes}, $limit, "$name: the limit is visible");
 			compare_status($seen->{status}, { in_use => 't', status => 'critical' }, $name);
+		});
+	});
+}
+
+SKIP:
+{
+	# As in a pod, whose limit is enforced in a cgroup above that of the container.
+	my $name = 'a limit above the cgroup namespace';
+	needs_host($name);
+	needs_namespaces($name, qw(--user --map-root-user --mount --cgroup));
+	my $bomb = new_server('bomb', shared_buffers => '32MB', restart_after_crash => 'on');
+	$bomb->safe_psql('postgres', q{
+		CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 25000) AS i;
+		CREATE UNIQUE INDEX ON large (i)});
+	my $pages = required_pages($bomb, $kb);
+	$bomb->stop;
+	pools_of_one_size($kb, $pages);
+	my ($version) = make_group('above');
+	make_group('above/contained');
+	limit_group('above', 'fault', $kb, 1024 * $kb * 6);
+	cannot("$name: only version 2 counts refusals below the limit") if $version != 2;
+	my $check = q{SELECT status, code, finding, remedy FROM hugeinfo_checks WHERE name = 'cgroup_fault_limit'};
+	in_group('above/contained', sub {
+		in_namespace($bomb, $name, with_mounts(['-t cgroup2 none /sys/fs/cgroup'], '--cgroup'), sub {
+			is($bomb->safe_psql('postgres', q{SELECT status || code FROM hugeinfo_checks WHERE name = 'cgroup_fault_limit'}),
+				'oknot_limited', "$name: before a page is refused, nothing shows it");
+			my ($exit) = $bomb->psql('postgres', q{
+				SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
+				SELECT count(x) FROM (SELECT x FROM large ORDER BY i) AS t});
+			isnt($exit, 0, "$name: a query fails");
+			# A process that dies of SIGBUS makes the server restart its processes.
+			ok(until_true(sub { !($bomb->psql('postgres', 'SELECT 1'))[0] }), "$name: the server is up again");
+			# Other queries read pages that the limit refuses.
+			my ($status, $code, $finding, $remedy) = split /\|/, $bomb->safe_psql('postgres', $check);
+			is("$status $code", 'warning limit_above', "$name: the counter shows it");
+			like($finding, qr/pages were refused to this cgroup .* a limit above it is lower/, "$name: the finding");
+			like($remedy, qr/^# raise the limit above this cgroup to at least \d+ MB \(in Kubernetes, hugepages-/, "$name: the remedy");
 		});
 	});
 }

@@ -252,9 +252,10 @@ SKIP:
 	diag('not tried: the OOM protection of a postmaster, because this root lacks CAP_SYS_RESOURCE') unless $can_protect;
 	for (
 		[ 'no process is protected', 0, 0, 'warning', qr/can kill the postmaster/ ],
+		[ 'the postmaster is above 0, and its children higher', 500, 900, 'ok', qr/prefers the children/ ],
 		[ 'the postmaster is first', 500, 0, 'warning', qr/can kill the postmaster/ ],
 		[ 'all are exempt', -1000, -1000, 'warning', qr/also spares the backends/ ],
-		[ 'all are protected', -900, -900, 'ok', qr/prefers other processes/ ],
+		[ 'all are protected', -900, -900, 'warning', qr/also spares the backends/ ],
 		[ 'only the postmaster is protected', -900, 0, 'ok', qr/prefers other processes/ ])
 	{
 		my ($case, $of_postmaster, $of_others, $status, $finding) = @$_;
@@ -278,7 +279,7 @@ SKIP:
 		$node->start;
 	}
 	my ($adjust) = $remedy =~ /\bOOMScoreAdjust=(-\d+)/;
-	set_oom_score_adj($node->{_pid}, $can_protect ? $adjust : 500);
+	set_oom_score_adj($node->{_pid}, $can_protect ? $adjust : 0);
 	$sql = HugeInfo::Session->new($node);
 	is($adj->($sql->pid), $environment{PG_OOM_ADJUST_VALUE}, "$name: a new backend has the value in the remedy");
 	isnt($adj->($node->{_pid}), $adj->($sql->pid), "$name: the postmaster keeps its value");
