@@ -135,10 +135,10 @@ SKIP:
 		compare_status($seen->{status}, { in_use => 't', status => 'ok' }, $name);
 
 		$name = "the pod's limit in an invalid notation";
-		local $ENV{$variable} = '1100Mi';
+		local $ENV{$variable} = '550 pages';
 		restart_in($node, 'wide');
 		is($node->safe_psql('postgres', $check),
-			qq(unknown|Cannot judge cgroup_fault_limit: the server's environment variable $variable is not a number of bytes: "1100Mi".),
+			qq(unknown|Cannot judge cgroup_fault_limit: the server's environment variable $variable is not a number of bytes: "550 pages".),
 			"$name: the check reports it");
 
 		$name = "the pod's limit, larger than any Kubernetes quantity";
