@@ -79,7 +79,8 @@ pub fn if_regular(found: OwnedFd) -> io::Result<Option<Take<File>>> {
 ///
 /// Errors: `EFBIG` if it has more than `limit` bytes.
 pub(crate) fn read_written(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
-    let file = if_regular(found)?.ok_or(io::ErrorKind::NotFound)?;
+    let is_odd = || io::Error::new(io::ErrorKind::NotFound, "not a regular file");
+    let file = if_regular(found)?.ok_or_else(is_odd)?;
     let mut bytes = Vec::with_capacity(FIRST_READ);
     file.take(limit + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
