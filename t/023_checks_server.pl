@@ -309,7 +309,8 @@ SKIP:
 	set_pool($kb, 0);
 	is(meminfo_bytes('CommitLimit') - $limit, 1000 * $page, "$name: without pools, the kernel raises the limit by as much");
 	is(checks_of($sql, $name)->{overcommit}{evidence}{taken_by_pools_bytes}, 0, "$name: without pools, they take nothing");
-	set_oom_score_adj($node->{_pid}, 0);
+	# the same score as its children
+	set_oom_score_adj($node->{_pid}, $adj->($sql->pid));
 	compare_check(checks_of($sql, $name), 'oom_protection', { status => 'warning', finding => qr/can kill the postmaster/ }, "$name: a limit above memory does not protect");
 }
 

@@ -442,7 +442,7 @@ SKIP:
 	like($with, qr/refused/, 'a terminal of root: the command of the remedy');
 }
 
-like((root_types("$program touch --bytes 1 --page-bytes 0"))[1], qr{expected a huge page size}, 'touch: a size of 0');
+like((root_types("$program internal-touch --bytes 1 --page-bytes 0"))[1], qr{expected a huge page size}, 'touch: a size of 0');
 $node->stop;
 root_types("rm -rf $place/* /run/hugeinfo $said/*; true");
 }

@@ -90,10 +90,10 @@ fn commit_limit_protects(machine: &Machine) -> bool {
     limit_then <= left - growth + Bytes(swap.unwrap_or(0))
 }
 
-/// Compares the postmaster with its children like the OOM killer, which chooses the process with the highest score, which is
-/// `oom_score_adj` in thousandths of the memory that has run out, and the memory of the process
-/// (mm/oom_kill.c `oom_badness`). True if all children, however small, have a higher score than the
-/// postmaster. `None`: the children are unknown.
+/// Whether all children, however small, have a higher score than the postmaster. The OOM killer
+/// chooses the process with the highest score, which is `oom_score_adj` in thousandths of the
+/// memory that has run out, and the memory of the process (mm/oom_kill.c `oom_badness`). `None`:
+/// the children are unknown.
 fn prefers_children(machine: &Machine, postmaster: i32) -> Option<bool> {
     let least = least_of_others(machine)?;
     if postmaster == EXEMPT || least == EXEMPT {
