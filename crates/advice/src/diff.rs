@@ -47,7 +47,9 @@ pub(crate) fn plan(
     let mut why = Blocked::Inapplicable;
     for &order in orders {
         let steps = steps(machine, desired, boot, order);
-        match machine.apply_all(&steps) {
+        // The pools need their memory before other servers leave their small pages.
+        let before_others = |step: &&Step| !matches!(step, Step::RestartOther { .. });
+        match machine.apply_all(steps.iter().filter(before_others)) {
             Ok(after) => match near_commit_limit(machine, &after) {
                 Some(limit) => why = Blocked::CommitLimit(limit),
                 None => return Ok(steps),
@@ -118,6 +120,7 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
         Order::Restart => steps.push(Step::Restart),
         Order::Stopped => steps.push(Step::Start),
     }
+    steps.extend(desired.others.iter().cloned());
     for change in later {
         set_pool(machine, change, &mut steps);
     }

@@ -239,7 +239,7 @@ fn about_small_pages(machine: &Machine, decision: &Decision) -> Option<Decision>
 
 /// The remedy for the number of pages of one pool, as if the server asked for its page size.
 pub fn how_to_set(machine: &Machine, size: PageSize) -> Remedy {
-    let next = forecast::asking_for(machine, size);
+    let next = forecast::counted(machine, size);
     // A pool that fits only once the server has left its small pages needs a restart, which helps
     // only if the server then asks for this size.
     let may_restart = machine.backing() == Backing::SmallPages

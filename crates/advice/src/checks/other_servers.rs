@@ -18,7 +18,7 @@ use crate::{
 use host::{
     escape,
     server::visibility::Visibility,
-    units::{Bytes, PageSize, Pages, huge_pages},
+    units::{Bytes, PageSize, Pages, capitalized, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -48,7 +48,9 @@ The check is `unknown` if processes of other users are hidden (`hidepid`, or `Pr
 systemd), or if the memory of another server cannot be read. In a container it covers the visible
 servers.
 
-**What to do.** Set the pool to the sum, then restart the servers that need it.
+**What to do.** Set the pool to the sum, then restart the servers that the remedy names: they get
+their pages when they restart. If memory cannot hold the pages of a server in addition to its
+present segment, its pages wait: stop it first.
 ",
 };
 
@@ -128,7 +130,10 @@ fn judge(machine: &Machine) -> Judgment {
         // Other checks judge the pages of this server.
         Finding::ok("pool_short", text)
     } else {
-        Finding::ok("enough_for_all", text)
+        Finding::ok(
+            "enough_for_all",
+            format!("{text}{}", idle_until_restart(&demands)),
+        )
     };
     Ok(finding.with(json!({
         "other_servers": count,
@@ -139,6 +144,21 @@ fn judge(machine: &Machine) -> Judgment {
         "other_programs_pages": demands.sum(|who| *who == Who::OtherPrograms).0,
         "persistent_pages": has.0,
     })))
+}
+
+/// The servers whose pages stay idle until they restart.
+fn idle_until_restart(demands: &Demands) -> String {
+    match demands.asking().collect::<Vec<_>>().as_slice() {
+        [] => String::new(),
+        [(server, _)] => format!(
+            " {} gets its pages when it restarts.",
+            capitalized(&server.to_string())
+        ),
+        servers => format!(
+            " {} servers get their pages when they restart.",
+            servers.len()
+        ),
+    }
 }
 
 /// The demands on a pool with all servers that ask for huge pages, whether there is memory for all
@@ -169,6 +189,12 @@ fn is_short(machine: &Machine, demands: &Demands) -> bool {
 
 /// The decision that remains once this server has its pages.
 fn decision(machine: &Machine) -> Option<Decision> {
+    if machine.is_muted(CHECK.name) {
+        return Some(Decision::Text(
+            "remove other_servers from pg_hugeinfo.muted_checks: while it is muted, no remedy adds pages for other servers"
+                .to_owned(),
+        ));
+    }
     // The pages of this server are those after its plan.
     let wanted = desired::wanted_settings(machine).ok()?;
     let machine = &machine.with_next_start(wanted);
@@ -188,5 +214,11 @@ fn decision(machine: &Machine) -> Option<Decision> {
     }
     let missing = demands.missing_now(machine);
     let fits = missing.unwrap_or_default() == Bytes(0);
-    (pages > has).then_some(Decision::OtherServers { size, pages, fits })
+    let servers = demands.asking().map(|(server, _)| server).collect();
+    (pages > has).then_some(Decision::OtherServers {
+        servers,
+        size,
+        pages,
+        fits,
+    })
 }

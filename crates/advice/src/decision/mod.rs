@@ -117,8 +117,10 @@ pub enum Decision {
         /// Idle pages.
         pages: Pages,
     },
-    /// Restart another server, so that it gets its huge pages.
+    /// Stop other servers first, because memory cannot hold their pages and their present segments.
     OtherServers {
+        /// The servers whose pages wait.
+        servers: Vec<Name>,
         size: PageSize,
         /// The number that all servers need.
         pages: Pages,

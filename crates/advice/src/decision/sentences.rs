@@ -207,18 +207,25 @@ impl fmt::Display for Decision {
                 huge_pages(*pages, *size)
             ),
             Self::OtherServers {
+                servers,
                 size,
                 pages,
                 fits: true,
-            } => write!(
-                f,
-                "stop the other servers that are on small pages, allocate {}, and start them: memory cannot hold the pool as long as they are on small pages",
-                huge_pages(*pages, *size)
-            ),
+            } => {
+                let names: Vec<_> = servers.iter().map(ToString::to_string).collect();
+                let them = if servers.len() == 1 { "it" } else { "them" };
+                write!(
+                    f,
+                    "stop {}, allocate {}, and start {them} again: memory cannot hold these pages in addition to the present segments, so they wait",
+                    names.join(" and "),
+                    huge_pages(*pages, *size)
+                )
+            }
             Self::OtherServers {
                 size,
                 pages,
                 fits: false,
+                ..
             } => write!(
                 f,
                 "lower shared_buffers of a server, move it to another host, or free memory: there is too little for {}",

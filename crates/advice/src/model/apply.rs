@@ -5,12 +5,12 @@ use host::server::{
     unit::OomPolicy,
 };
 use host::{
-    linux::{boot::Edit, process::segment::Segment},
+    linux::{boot::Edit, hugepages::Pool, process::segment::Segment},
     units::{Bytes, PageSize, Pages},
 };
 
 use crate::model::{
-    demand::{self, Hidden},
+    demand::{self, Hidden, Name},
     faulted_in::FaultedIn,
     limits,
     machine::{Machine, ServerState},
@@ -114,6 +114,11 @@ impl Machine {
                 self.stop()?;
                 self.start()?;
             }
+            Step::RestartOther {
+                server,
+                size,
+                pages,
+            } => self.restart_other(*server, *size, *pages),
             Step::SetThp { file, mode } => self.set_thp(file, mode),
         }
         Ok(())
@@ -448,6 +453,31 @@ impl Machine {
             mappings: 1,
         });
         Ok(())
+    }
+
+    /// Moves another server from small pages to the pool, if the pool has enough idle pages.
+    fn restart_other(&mut self, name: Name, size: PageSize, pages: Pages) {
+        let idle = |pool: &Pool| Pages(pool.free) - Pages(pool.reserved);
+        if self.pool(size).is_none_or(|pool| idle(pool) < pages) {
+            return;
+        }
+        let servers = self.state.other_servers.as_deref_mut().unwrap_or_default();
+        let Some(server) = servers.iter_mut().find(|server| Name::of(server) == name) else {
+            return;
+        };
+        let Some(segment) = &mut server.segment else {
+            return;
+        };
+        let bytes = Bytes(segment.bytes);
+        segment.page_bytes = Some(size.0);
+        let released = Bytes(server.rss_shmem_bytes.take().unwrap_or(0));
+        if let Some(pool) = self.pool_mut(size) {
+            pool.reserved += pages.0;
+        }
+        if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {
+            usage.available = usage.available.map(|now| (Bytes(now) + released).0);
+            usage.committed = usage.committed.map(|now| (Bytes(now) - bytes).0);
+        }
     }
 
     fn map_small_pages(&mut self, next: &Server) {

@@ -17,7 +17,11 @@ use host::{
 use crate::model::{
     machine::Machine,
     memory::{self, CommitLimit},
+    step::Step,
 };
+
+/// The check that, muted, keeps the requests of other servers from counting.
+const OTHER_SERVERS: &str = "other_servers";
 
 /// Pages that a server or other programs need.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,9 +99,14 @@ impl Demands {
     /// The demands on a pool if the server starts with these settings.
     ///
     /// Other servers that ask for huge pages and do not have them count only as long as the host
-    /// has the memory for all of them: the running segments on small pages keep theirs.
+    /// has the memory for all of them in addition to their present segments, because they get their
+    /// pages when they restart. Otherwise their pages wait. They do not count if `other_servers` is
+    /// muted.
     /// `None`: the pools, or the pages of the running server, are unknown.
     pub fn of(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
+        if machine.is_muted(OTHER_SERVERS) {
+            return Self::without_asking(machine, size, next, when);
+        }
         let all = Self::with_asking(machine, size, next, when)?;
         if all.growth(machine) == Bytes(0) || Self::all_fit(machine, next, when)? {
             Some(all)
@@ -131,6 +140,9 @@ impl Demands {
     /// The demands at boot. Other servers that request huge pages count only if they fit in
     /// addition to the memory that other programs use now.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
+        if machine.is_muted(OTHER_SERVERS) {
+            return Self::without_asking(machine, size, next, When::AfterRestart);
+        }
         let all = Self::with_all(machine, size, next)?;
         match all
             .missing_at_boot(machine, all.total())
@@ -262,6 +274,26 @@ impl Demands {
     /// Pages that other servers on small pages ask for.
     pub fn asked_by_others(&self) -> Pages {
         self.sum(|who| matches!(who, Who::Asking(..)))
+    }
+
+    /// The servers on small pages that ask for pages.
+    pub fn asking(&self) -> impl Iterator<Item = (Name, Pages)> {
+        self.all.iter().filter_map(|demand| match demand.who {
+            Who::Asking(name, _) => Some((name, demand.pages)),
+            _ => None,
+        })
+    }
+
+    /// The steps with which other servers get the pages that the pool has for them.
+    pub(crate) fn restarts_of_others(&self) -> Vec<Step> {
+        let size = self.size;
+        self.asking()
+            .map(|(server, pages)| Step::RestartOther {
+                server,
+                size,
+                pages,
+            })
+            .collect()
     }
 
     /// Pages of the demands that `is_meant` selects.

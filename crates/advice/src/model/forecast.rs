@@ -12,6 +12,7 @@ use crate::{
         demand::{self, PoolTarget},
         limits::CgroupLimits,
         machine::Machine,
+        page_tables,
         start::{self, StartOutcome, Supply},
     },
     thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
@@ -67,7 +68,7 @@ impl Forecast {
         let size = PageSize(pool.page_bytes);
         let next = asking_for(machine, size);
         let required = demand::pages_of_next_start(machine, size, &next);
-        let target = PoolTarget::of(machine, size, &next);
+        let target = PoolTarget::of(machine, size, &counted(machine, size));
         let supply = Supply::of(machine, pool);
         Self {
             is_default: machine.default_size().map(|default| default == size),
@@ -99,6 +100,15 @@ pub fn asking_for(machine: &Machine, size: PageSize) -> Server {
     Server {
         huge_page_size_bytes: Some(size.0),
         ..next
+    }
+}
+
+/// Settings with which the server counts for the pool of that size. Huge pages that are turned off
+/// on purpose are no demand, on this server as on others.
+pub(crate) fn counted(machine: &Machine, size: PageSize) -> Server {
+    match machine.is_turned_off() && !page_tables::need_huge_pages(machine) {
+        true => machine.next_start(),
+        false => asking_for(machine, size),
     }
 }
 

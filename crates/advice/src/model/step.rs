@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::model::demand::Name;
 use host::server::{setting::FileLine, state::Server};
 use host::{
     linux::boot::Edit,
@@ -51,6 +52,13 @@ pub enum Step {
     Start,
     /// Stop PostgreSQL and start it again.
     Restart,
+    /// Restart another server on small pages, so that it gets the pages that the pool has for it.
+    RestartOther {
+        server: Name,
+        size: PageSize,
+        /// Pages that it needs.
+        pages: Pages,
+    },
     /// Change a mode of transparent huge pages until the next boot.
     SetThp {
         /// The file, below `/sys/kernel/mm/transparent_hugepage`.

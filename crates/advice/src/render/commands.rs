@@ -72,7 +72,8 @@ pub fn place(machine: &Machine, step: &Step) -> Place {
         | Step::ChangeService(_)
         | Step::Stop
         | Step::Start
-        | Step::Restart => Place::Service,
+        | Step::Restart
+        | Step::RestartOther { .. } => Place::Service,
     }
 }
 
@@ -113,7 +114,8 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
         | Step::ChangeService(_)
         | Step::Stop
         | Step::Start
-        | Step::Restart => None,
+        | Step::Restart
+        | Step::RestartOther { .. } => None,
     }
 }
 
@@ -144,6 +146,9 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
         Step::Stop => "stop PostgreSQL (ends all sessions)".to_owned(),
         Step::Start => "start PostgreSQL".to_owned(),
         Step::Restart => "restart PostgreSQL (ends all sessions)".to_owned(),
+        Step::RestartOther { server, .. } => {
+            format!("then restart {server} (ends all of its sessions)")
+        }
         Step::ChangeService(change) => service(machine, *change),
         Step::ChangeSetting(change) => {
             let line = format!("{} = {}", change.name, setting_value(&change.value));
@@ -377,6 +382,10 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         .to_owned(),
         Step::Stop => "the pool needs memory that the running server uses".to_owned(),
         Step::Start | Step::Restart => "the server maps its segment when it starts".to_owned(),
+        Step::RestartOther { size, pages, .. } => format!(
+            "{} of the pool are for this server, and idle until it restarts",
+            huge_pages(*pages, *size)
+        ),
         Step::SetThp { .. } => "memory gets transparent huge pages without a request".to_owned(),
     }
 }
@@ -480,6 +489,7 @@ fn action(step: &Step) -> &'static str {
         Step::Stop => "stop",
         Step::Start => "start",
         Step::Restart => "restart",
+        Step::RestartOther { .. } => "restart_other_server",
         Step::SetThp { .. } => "set_thp",
     }
 }

@@ -625,7 +625,11 @@ pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseRe
             let is_exempt = is_contained
                 || matches!(
                     step,
-                    Step::Compact | Step::Reload | Step::Demote { .. } | Step::SetPoolAtBoot { .. }
+                    Step::Compact
+                        | Step::Reload
+                        | Step::Demote { .. }
+                        | Step::SetPoolAtBoot { .. }
+                        | Step::RestartOther { .. }
                 );
             if plan.steps.len() == 1 || is_exempt {
                 continue;

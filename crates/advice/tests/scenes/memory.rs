@@ -46,7 +46,7 @@ fn untouched_segments() {
             # start PostgreSQL"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            # stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]])
+            # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
         .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf
@@ -54,7 +54,7 @@ fn untouched_segments() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=12800
             # start PostgreSQL
-            # stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]]),
+            # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
             m.ram(32 * GB);
             m.on_small_pages(20 * GB, 0);
@@ -648,7 +648,8 @@ fn restart_that_would_fall_back() {
             sysctl -w vm.nr_hugepages=29696
             # needed: 29696 = 25600 for this server + 4096 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]]),
+            # restart PostgreSQL (ends all sessions)
+            # then restart the server on port 5433 (ends all of its sessions)"#]]),
     ]);
 }
 

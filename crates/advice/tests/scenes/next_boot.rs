@@ -219,10 +219,12 @@ fn reboot() {
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).
             sysctl -w vm.nr_hugepages=609
             # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
+            # then restart the server on port 5433 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=609
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
+            # then restart the server on port 5433 (ends all of its sessions)"#]]),
         when(
             "the kernel command line has fewer 1 GB pages, and the same number of 2 MB pages",
             |m| {

@@ -27,7 +27,8 @@ fn other_servers() {
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).
             sysctl -w vm.nr_hugepages=609
             # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
+            # then restart the server on port 5433 (ends all of its sessions)"#]])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         // With pages beyond the limit, it would start and crash later.
         when("a cgroup allows one too few pages", |m| {
@@ -67,6 +68,7 @@ fn other_servers() {
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.
             echo 1 > /proc/sys/vm/compact_memory
             echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # then restart the server on port 5433 (ends all of its sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
         .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]]),
         when("pages of another size are ready for one that requests them", |m| {
@@ -121,12 +123,12 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 8000 huge pages of 2 MB; needed: 20480 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            # stop the other servers that are on small pages, allocate 22528 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]])
+            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
         .see("runbook", expect![[r#"
             ALTER SYSTEM SET shared_memory_type = 'mmap';
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 22528' >> /etc/sysctl.d/60-hugepages.conf)
             # restart PostgreSQL (ends all sessions)
-            # stop the other servers that are on small pages, allocate 22528 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"#]]),
+            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("pages are idle, and memory is too small for one that requests them", |m| {
             m.more(4096);
             m.other(70 * GB, 4096, TRY);
@@ -165,7 +167,8 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=212
             # needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]])
+            # restart PostgreSQL (ends all sessions)
+            # then restart the server on port 5433 (ends all of its sessions)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # as huge_pages"#]])
@@ -175,7 +178,8 @@ fn other_servers() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=212
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]]),
+            # restart PostgreSQL (ends all sessions)
+            # then restart the server on port 5433 (ends all of its sessions)"#]]),
         when("pages were set for one that was turned off", |m| {
             m.more(4096);
             m.other(8 * GB, 4096, OFF);
@@ -197,7 +201,7 @@ fn other_servers() {
             m.other(4 * GB, 4096, TRY);
         })
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
-        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 2585 huge pages of 2 MB; needed: 2585 = 537 for this server + 2048 for the server on port 5433 (huge_pages = try)."]]),
+        .see("other_servers", expect!["ok enough_for_all: Another server runs on this host. The pool has 2585 huge pages of 2 MB; needed: 2585 = 537 for this server + 2048 for the server on port 5433 (huge_pages = try). The server on port 5433 gets its pages when it restarts."]),
         when("nr_overcommit_hugepages would allow pages for both", |m| {
             m.other(143 * MB, 4096, TRY);
             m.pool(0).overcommit = 72;
@@ -209,7 +213,7 @@ fn other_servers() {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
         })
-        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)."]]),
+        .see("other_servers", expect!["ok enough_for_all: Another server runs on this host. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The server on port 5433 gets its pages when it restarts."]),
         when("another program holds 500 pages", |m| {
             m.other(143 * MB, 4096, TRY);
             m.pool(0).total = 1037;
@@ -229,7 +233,7 @@ fn other_servers() {
             m.off();
             m.other(143 * MB, 4096, TRY);
         })
-        .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 100 huge pages of 2 MB; needed: 72 for the server on port 5433 (huge_pages = try)."]]),
+        .see("other_servers", expect!["ok enough_for_all: Another server runs on this host. The pool has 100 huge pages of 2 MB; needed: 72 for the server on port 5433 (huge_pages = try). The server on port 5433 gets its pages when it restarts."]),
         when("one has pages of another size", |m| {
             m.other(9 * GB, GB, TRY);
             *m.pool(1) = Pool {
@@ -285,11 +289,15 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=681
             # needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]])
+            # restart PostgreSQL (ends all sessions)
+            # then restart the server on port 5433 (ends all of its sessions)
+            # then restart the server on port 5434 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=681
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]]),
+            # restart PostgreSQL (ends all sessions)
+            # then restart the server on port 5433 (ends all of its sessions)
+            # then restart the server on port 5434 (ends all of its sessions)"#]]),
         when(
             "six servers are on small pages, and there is no pool",
             |m| {
@@ -307,7 +315,12 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=897
             # needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]]),
+            # restart PostgreSQL (ends all sessions)
+            # then restart the server on port 5433 (ends all of its sessions)
+            # then restart the server on port 5434 (ends all of its sessions)
+            # then restart the server on port 5435 (ends all of its sessions)
+            # then restart the server on port 5436 (ends all of its sessions)
+            # then restart the server on port 5437 (ends all of its sessions)"#]]),
         when("RAM holds the own pool only without the own segment", |m| {
             m.on_small_pages(40 * GB, 0);
             m.other(144 * MB, 4096, TRY);
@@ -323,7 +336,8 @@ fn other_servers() {
             # then: sysctl -w vm.nr_hugepages=20552
             # needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)
             # if the pool has fewer than 20552 pages of 2 MB, set it back to 0 first
-            # start PostgreSQL"#]]),
+            # start PostgreSQL
+            # then restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the port of one is unknown", |m| {
             m.other(143 * MB, 4096, TRY).port = None;
         })

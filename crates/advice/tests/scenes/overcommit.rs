@@ -132,13 +132,18 @@ fn overcommit() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4633
+            # needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"#]])
+            # then restart the server on port 5433 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4633
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"#]]),
+            # then restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the limit refuses a fallback", |m| {
             m.on_huge_pages(50 * GB, GB);
             m.lowered(100);
