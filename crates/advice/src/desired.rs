@@ -230,6 +230,16 @@ impl Boot {
                 Err(decision) => boot.decision = boot.decision.or(Some(decision)),
             }
         }
+        for change in pools {
+            match lower_line(&at, change) {
+                Ok(Some(line)) => {
+                    at = at.apply(&line).unwrap_or(at);
+                    boot.lines.push(line);
+                }
+                Ok(None) => {}
+                Err(decision) => boot.decision = boot.decision.or(Some(decision)),
+            }
+        }
         let present = || present_line(&at, at.size_asked_for(next)?, next);
         boot.decision = boot.decision.or_else(present);
         boot
@@ -299,6 +309,33 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
                 None => "no command can change the boot configuration".to_owned(),
             },
         }),
+    }
+}
+
+/// The line for a pool that shrinks, if it was made for the demands that have shrunk. Errors: why it
+/// cannot be changed from here.
+fn lower_line(machine: &Machine, change: &PoolChange) -> Result<Option<Step>, Decision> {
+    let PoolChange {
+        size,
+        before,
+        pages,
+        ..
+    } = *change;
+    let boot = machine.next_boot();
+    let asks_for_more = |boot: &&NextBoot| {
+        boot.pages(size.0)
+            .is_some_and(|request| Pages(request.pages) > pages)
+    };
+    if pages >= before {
+        return Ok(None);
+    }
+    match boot
+        .filter(asks_for_more)
+        .and_then(|boot| boot.change(size.0, pages.0))
+    {
+        Some((Change::Edit(edit), _)) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
+        Some((Change::Words(words), _)) => Err(Decision::SetOnCommandLine(words)),
+        None => Ok(None),
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) fn plan(
                 Some(limit) => why = Blocked::CommitLimit(limit),
                 None => return Ok(steps),
             },
+            // While the server is stopped, its pages are released, too.
+            Err(Blocked::WouldNotFit(_)) if matches!(why, Blocked::WouldNotFit(_)) => {}
             Err(blocked) => why = blocked,
         }
     }
@@ -79,11 +81,6 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     steps.extend(limits);
     steps.extend(settings);
     steps.extend(desired.reload.then_some(Step::Reload));
-    if order == Order::Stopped && machine.server_state == ServerState::Running {
-        // Nothing that can be done earlier waits until the server is stopped.
-        steps.extend(boot.iter().cloned());
-        steps.push(Step::Stop);
-    }
     // Released memory comes before memory that is needed, except for pages that the running server
     // still has.
     let (mut grown, shrunk): (Vec<_>, Vec<_>) = desired
@@ -92,17 +89,33 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
         .partition(|change| change.pages >= change.before);
     // The pool of this server first: it does not need small pages then.
     grown.sort_by_key(|change| desired.size != Some(change.size));
-    let (later, now): (Vec<_>, Vec<_>) = shrunk
+    // Nothing depends on pages of an unknown owner, which are released under a condition.
+    let (unknown, shrunk): (Vec<_>, Vec<_>) = shrunk
         .into_iter()
-        .partition(|change| order == Order::Restart && is_held(machine, change));
-    let demoted = demote(machine, &grown, &now);
-    let mut after = machine.clone();
-    for step in &demoted {
-        after = after.apply(step).unwrap_or(after);
+        .partition(|change| demand::idle_of_unknown_owner(machine, change.size) > Pages(0));
+    let (held, idle): (Vec<_>, Vec<_>) = shrunk
+        .into_iter()
+        .partition(|change| is_held(machine, change));
+    for change in idle {
+        set_pool(machine, change, &mut steps);
     }
-    steps.extend(demoted);
-    for change in now {
-        set_pool(&after, change, &mut steps);
+    let mut later = held.clone();
+    let mut after = machine.clone();
+    if order == Order::Stopped && machine.server_state == ServerState::Running {
+        // Nothing that can be done earlier waits until the server is stopped.
+        steps.extend(boot.iter().cloned());
+        steps.push(Step::Stop);
+    }
+    if order != Order::Restart {
+        later.clear();
+        let demoted = demote(machine, &grown, &held);
+        for step in &demoted {
+            after = after.apply(step).unwrap_or(after);
+        }
+        steps.extend(demoted);
+        for change in held {
+            set_pool(&after, change, &mut steps);
+        }
     }
     for change in grown {
         let pool = after.pool(change.size);
@@ -121,7 +134,7 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
         Order::Stopped => steps.push(Step::Start),
     }
     steps.extend(desired.others.iter().cloned());
-    for change in later {
+    for change in later.into_iter().chain(unknown) {
         set_pool(machine, change, &mut steps);
     }
     steps

@@ -8,15 +8,19 @@ use super::{
     desired::{self, Boot, Desired},
     diff,
     finding::{Finding, Status},
+    render,
 };
 use crate::model::{
-    demand::PoolTarget,
+    demand::{self, PoolTarget},
     forecast, limits,
     machine::Machine,
-    start::{self, Fit, StartOutcome},
-    step::{Counts, Pending, Step},
+    start::{self, Fit, Reason, StartOutcome},
+    step::{Counts, Pending, SettingChange, Step},
 };
-use host::{server::state::Backing, units::PageSize};
+use host::{
+    server::state::{Backing, Server},
+    units::{PageSize, Pages},
+};
 
 /// Steps, and the decisions that they leave to a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,6 +82,9 @@ impl Plan {
         findings: &Findings,
         pending: Pending,
     ) -> Result<Self, Decision> {
+        if let Some(question) = about_other_size(machine) {
+            return Err(question);
+        }
         let towards = |desired: Desired| {
             let boot = Boot::of(machine, &desired.next, Some(&desired));
             let steps = diff::plan(machine, &desired, &boot.lines)?;
@@ -113,9 +120,11 @@ impl Plan {
     /// idle pages, let the server start on small pages, or set the pool of the next boot.
     fn safe_part(machine: &Machine, findings: &Findings, decision: Decision) -> Self {
         let wanted = desired::wanted_settings(machine);
+        // Whether idle pages are used decides about the pools.
+        let asks_about_size = matches!(decision, Decision::UseOtherSize { .. });
         let boot = match &wanted {
-            Ok(next) => Boot::of(machine, next, None),
-            Err(_) => Boot::default(),
+            Ok(next) if !asks_about_size => Boot::of(machine, next, None),
+            _ => Boot::default(),
         };
         // Pages that the wanted settings need are not idle.
         let with_wanted = wanted.map(|next| machine.with_next_start(next));
@@ -124,7 +133,10 @@ impl Plan {
         let mut at = machine.clone();
         for part in [
             against_crash(machine, findings),
-            without_idle_pages(with_wanted, findings),
+            match asks_about_size {
+                true => Vec::new(),
+                false => without_idle_pages(with_wanted, findings),
+            },
             fall_back(machine),
             boot.lines,
         ] {
@@ -160,6 +172,57 @@ impl Plan {
     pub(crate) fn is_disruptive(&self) -> bool {
         self.steps.iter().any(Step::is_disruptive)
     }
+}
+
+/// The question whether to use idle pages of another size before a second pool grows. A page size
+/// that is set is meant.
+fn about_other_size(machine: &Machine) -> Option<Decision> {
+    let next = desired::wanted_settings(machine).ok()?;
+    let wanted = machine.with_next_start(next.clone());
+    let (StartOutcome::SmallPages(reason, _) | StartOutcome::Fails(reason, _)) =
+        start::outcome(&wanted)
+    else {
+        return None;
+    };
+    let Reason::PoolShort {
+        size,
+        other: Some(other),
+        ..
+    } = reason
+    else {
+        return None;
+    };
+    let is_set = next.huge_page_size_bytes.is_some_and(|bytes| bytes > 0);
+    let has_them = machine.pages_held(other)? > Pages(0);
+    if is_set || has_them {
+        return None;
+    }
+    let of_other = PoolTarget::of(&wanted, other, &next)?;
+    let idle = of_other.persistent - of_other.now.total();
+    let with_other = Server {
+        huge_page_size_bytes: Some(other.0),
+        ..next.clone()
+    };
+    if demand::pages_of_next_start(&wanted, other, &with_other) > idle {
+        return None;
+    }
+    let set = |size: PageSize, pages| Step::SetPool { size, pages };
+    let pages = PoolTarget::of(&wanted, size, &next)?.recommended();
+    let change = Step::ChangeSetting(SettingChange {
+        name: "huge_page_size".to_owned(),
+        value: other.to_string().replace(' ', ""),
+        place: machine.setting_place("huge_page_size", None),
+        pending: Pending::Restart,
+        next: Ok(with_other),
+    });
+    let text = |step: &Step| {
+        render::command(machine, step).unwrap_or_else(|| render::instruction(machine, step))
+    };
+    Some(Decision::UseOtherSize {
+        idle: (idle, other),
+        change: text(&change),
+        instead: text(&set(size, pages)),
+    })
 }
 
 fn needs_boot(findings: &Findings) -> bool {

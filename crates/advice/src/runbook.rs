@@ -136,8 +136,16 @@ fn rows(machine: &Machine, changes: Vec<Step>, plan: Plan) -> Vec<Row> {
         if let Some(check) = render::before_start(machine, &steps[..index], &at, step) {
             why = format!("{why}; {check}");
         }
+        if let Some(note) = render::more_at_boot(&at, step) {
+            why = format!("{why}; {note}");
+        }
         let lines = render::command(&at, step);
-        let instruction = lines.is_none().then(|| render::instruction(&at, step));
+        // A command with a condition is not there to be pasted.
+        let condition = render::condition(machine, &at, step).zip(lines.clone());
+        let conditional = condition.map(|(condition, command)| format!("{condition}: {command}"));
+        let lines = lines.filter(|_| conditional.is_none());
+        let without_command = || lines.is_none().then(|| render::instruction(&at, step));
+        let instruction = conditional.or_else(without_command);
         let lines: Vec<_> = match &lines {
             Some(lines) => lines.lines().map(|line| Some(line.to_owned())).collect(),
             None => vec![None],

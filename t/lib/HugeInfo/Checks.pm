@@ -126,8 +126,8 @@ sub _take
 {
 	my ($node, $line, $start) = @_;
 	$start //= sub { $node->start };
-	# Commands for the time when the server is stopped.
-	$line =~ s/^# then: //;
+	# Commands for the time when the server is stopped, and those with a condition, which is true.
+	$line =~ s/^# (?:then|(?:then, )?if no other program needs [^:]*): //;
 	if ($line =~ /^(?:#|--) (?:restart PostgreSQL)/) { $node->stop; $start->() }
 	elsif ($line =~ /^(?:#|--) stop PostgreSQL/) { $node->stop }
 	elsif ($line =~ /^(?:#|--) start PostgreSQL(?! with)/) { $start->() }

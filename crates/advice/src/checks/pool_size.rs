@@ -38,8 +38,10 @@ The check is `unknown` if servers might be hidden that could need the idle pages
 on 4 kB pages could be meant to use them, if it is unknown whether the boot configuration asks for
 them, or if the demands of pending settings are unknown. Then no remedy releases the pages.
 
-**What to do.** Set the pool to the number in the remedy. No restart is needed. A stopped server is
-not visible and does not count.
+**What to do.** If no other program needs the pages, set the pool to the number in the remedy. No
+restart is needed. PostgreSQL needs none of them, but a person or another program could have
+allocated them, for example for virtual machines that are off now. Therefore the command is part of
+a comment. A stopped server is not visible and does not count.
 ",
 };
 
@@ -160,6 +162,18 @@ fn sentence(target: &PoolTarget) -> String {
             count(unused),
             target.now
         ),
+        // Nobody that is known needs them.
+        _ if target.idle_for.is_none() && target.now.total() > Pages(0) => format!(
+            "{} idle: PostgreSQL needs none of them; {}.",
+            count(target.idle()),
+            target.now
+        ),
+        _ if target.idle_for.is_none() => {
+            format!(
+                "{} idle: PostgreSQL needs none of them.",
+                count(target.idle())
+            )
+        }
         _ => format!("{} idle; {}.", count(target.idle()), target.now),
     }
 }

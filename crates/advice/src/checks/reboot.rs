@@ -6,7 +6,12 @@ use super::definition::{Check, Cure};
 use crate::{
     decision::{self, Decision},
     finding::{Finding, Judgment, whole},
-    model::{apply::Blocked, demand::Demands, machine::Machine, memory, next_boot, numa},
+    model::{
+        apply::Blocked,
+        demand::{Demands, Who},
+        machine::Machine,
+        memory, next_boot, numa,
+    },
 };
 use host::{
     linux::{boot::Request, hugepages::Pool},
@@ -129,7 +134,16 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
             numa::numbers(&numa::allowed_numbers(machine))
         ));
     }
-    Finding::ok("set_at_boot", format!("{sets}."))
+    let now = Demands::with_all(machine, size, &machine.next_start());
+    let held = now.map_or(Pages(0), |now| now.sum(|who| *who == Who::OtherPrograms));
+    let least = demands.total() + held;
+    let more = match asked < least {
+        true => format!(
+            " {least} are needed if the {held} that no visible server holds (hugeinfo_holders) are needed then, too."
+        ),
+        false => String::new(),
+    };
+    Finding::ok("set_at_boot", format!("{sets}.{more}"))
 }
 
 /// Whether this boot requested the same number, and the pool has fewer pages than are needed.

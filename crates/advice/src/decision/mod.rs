@@ -5,7 +5,7 @@ mod sentences;
 use crate::model::{
     allowed_part::NodePart,
     apply::Blocked,
-    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
+    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget, Who},
     machine::Machine,
     memory::{self, CommitLimit, Shortage},
     numa,
@@ -117,6 +117,14 @@ pub enum Decision {
         /// Idle pages.
         pages: Pages,
     },
+    /// Use idle pages of another size, or let a second pool grow.
+    UseOtherSize {
+        idle: (Pages, PageSize),
+        /// How to use them.
+        change: String,
+        /// The command that makes a second pool.
+        instead: String,
+    },
     /// Stop other servers first, because memory cannot hold their pages and their present segments.
     OtherServers {
         /// The servers whose pages wait.
@@ -152,10 +160,12 @@ impl Decision {
 }
 
 /// Pages that can be released.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     pub pages: Pages,
     pub size: PageSize,
+    /// The boot configuration that sets them.
+    pub line: Option<String>,
     /// Whether the running server has some of them.
     pub needs_stop: bool,
 }
@@ -232,7 +242,11 @@ pub(crate) fn for_blocked(
     match blocked {
         Blocked::Memory { missing } => {
             let is_used = memory::used(machine).is_some_and(|used| used >= missing);
-            let at_boot = Demands::at_boot(machine, size, &machine.next_start());
+            let next = machine.next_start();
+            let held = Demands::with_all(machine, size, &next).map_or(Pages(0), |demands| {
+                demands.sum(|who| *who == Who::OtherPrograms)
+            });
+            let at_boot = Demands::at_boot(machine, size, &next);
             Decision::FreeMemory {
                 missing: if is_used {
                     missing
@@ -243,7 +257,8 @@ pub(crate) fn for_blocked(
                 lower: lower(missing),
                 others: held_by_others(machine, size),
                 or_at_boot: at_boot.is_some_and(|demands| {
-                    demands.missing_at_boot(machine, demands.total()) == Some(Bytes(0))
+                    let pages = demands.total() + held;
+                    demands.missing_at_boot(machine, pages) == Some(Bytes(0))
                 }),
             }
         }
@@ -434,9 +449,16 @@ fn idle(machine: &Machine, missing: Bytes) -> Option<Release> {
         (pages <= idle).then_some(Release {
             pages,
             size,
+            line: line_of(machine, size),
             needs_stop: false,
         })
     })
+}
+
+/// The place of the boot configuration that sets pages of this size.
+fn line_of(machine: &Machine, size: PageSize) -> Option<String> {
+    let request = machine.next_boot()?.pages(size.0)?;
+    (request.pages > 0).then(|| request.place.to_string())
 }
 
 /// Pages of one pool that neither others nor a start on small pages needs, if they are this many
@@ -450,6 +472,7 @@ fn releasable(machine: &Machine, missing: Bytes) -> Option<Release> {
         (pages <= idle).then_some(Release {
             pages,
             size,
+            line: line_of(machine, size),
             needs_stop: pages > Pages(pool.free) - Pages(pool.reserved),
         })
     })

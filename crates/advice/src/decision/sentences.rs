@@ -44,7 +44,7 @@ fn one_of<const N: usize>(ways: [Option<String>; N]) -> String {
 /// The way to free pages that others hold.
 fn held((pages, size): (Pages, PageSize)) -> String {
     let pages = huge_pages(pages, size);
-    format!("free some of the {pages} that other programs have (hugeinfo_holders)")
+    format!("free some of the {pages} that others hold (hugeinfo_holders)")
 }
 
 impl fmt::Display for Decision {
@@ -75,11 +75,17 @@ impl fmt::Display for Decision {
                 release,
             } => {
                 let lower = lower.map(|lower| lower.to_string());
-                let release = release.map(|release| {
+                let release = release.as_ref().map(|release| {
                     let pages = huge_pages(release.pages, release.size);
+                    let line = match &release.line {
+                        Some(place) => format!(" and lower {place} by as many"),
+                        None => String::new(),
+                    };
                     match release.needs_stop {
-                        true => format!("release {pages} while the server is stopped"),
-                        false => format!("release {pages}"),
+                        true => format!("release {pages}{line} while the server is stopped"),
+                        false => {
+                            format!("release {pages}{line} if no other program needs them")
+                        }
                     }
                 });
                 let megabytes = missing.megabytes_at_least();
@@ -205,6 +211,16 @@ impl fmt::Display for Decision {
                 f,
                 "check whether {server} is meant to use the idle pages ({}). If it is not, release them",
                 huge_pages(*pages, *size)
+            ),
+            Self::UseOtherSize {
+                idle: (pages, size),
+                change,
+                instead,
+            } => write!(
+                f,
+                "if no other program needs the {} that are idle, {} and restart PostgreSQL; otherwise, {instead}",
+                huge_pages(*pages, *size),
+                change.trim_end_matches(';')
             ),
             Self::OtherServers {
                 servers,

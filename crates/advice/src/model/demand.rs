@@ -10,14 +10,17 @@ use host::server::{
     visibility::Visibility,
 };
 use host::{
-    linux::boot::Request,
+    linux::{boot::Request, error::Absent, hugepages::Pool},
     units::{Bytes, PageSize, Pages},
 };
 
-use crate::model::{
-    machine::Machine,
-    memory::{self, CommitLimit},
-    step::Step,
+use crate::{
+    model::{
+        machine::Machine,
+        memory::{self, CommitLimit},
+        step::Step,
+    },
+    thresholds::IDLE_OF_NEED_PERCENT,
 };
 
 /// The check that, muted, keeps the requests of other servers from counting.
@@ -39,8 +42,10 @@ pub enum Who {
     OtherServer(Name),
     /// Another server on small pages that asks for huge pages when it starts.
     Asking(Name, HugePages),
-    /// Processes that are not visible PostgreSQL servers.
+    /// Processes that are not visible PostgreSQL servers, or the kernel.
     OtherPrograms,
+    /// Nobody that is known: idle pages that a growing pool keeps.
+    UnknownOwner,
 }
 
 /// Identifies a server for users.
@@ -102,25 +107,56 @@ impl Demands {
     /// has the memory for all of them in addition to their present segments, because they get their
     /// pages when they restart. Otherwise their pages wait. They do not count if `other_servers` is
     /// muted.
+    ///
+    /// A pool that grows adds to idle pages of an unknown owner, if memory is enough.
     /// `None`: the pools, or the pages of the running server, are unknown.
     pub fn of(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
-        if machine.is_muted(OTHER_SERVERS) {
-            return Self::without_asking(machine, size, next, when);
+        for is_asking in [true, false] {
+            if is_asking && machine.is_muted(OTHER_SERVERS) {
+                continue;
+            }
+            let kept = Self::with_kept(machine, size, next, when, is_asking)?;
+            if kept.growth(machine) == Bytes(0) || Self::all_fit(machine, next, when, is_asking)? {
+                return Some(kept);
+            }
         }
-        let all = Self::with_asking(machine, size, next, when)?;
-        if all.growth(machine) == Bytes(0) || Self::all_fit(machine, next, when)? {
-            Some(all)
-        } else {
-            Self::without_asking(machine, size, next, when)
+        Self::without_asking(machine, size, next, when)
+    }
+
+    /// The demands with the idle pages that a growing pool keeps.
+    fn with_kept(
+        machine: &Machine,
+        size: PageSize,
+        next: &Server,
+        when: When,
+        is_asking: bool,
+    ) -> Option<Self> {
+        let mut demands = match is_asking {
+            true => Self::with_asking(machine, size, next, when)?,
+            false => Self::without_asking(machine, size, next, when)?,
+        };
+        let has = machine.pool(size).map_or(0, Pool::persistent);
+        let pages = idle_of_unknown_owner(machine, size);
+        if demands.total() > Pages(has) && pages > Pages(0) && !machine.is_bound_to_nodes() {
+            let who = Who::UnknownOwner;
+            demands.all.push(Demand { who, pages });
         }
+        Some(demands)
     }
 
     /// Whether the host has the memory for the demands on all pools.
-    fn all_fit(machine: &Machine, next: &Server, when: When) -> Option<bool> {
+    fn all_fit(machine: &Machine, next: &Server, when: When, is_asking: bool) -> Option<bool> {
         let mut growth = Bytes(0);
+        let mut keeps = false;
         for pool in machine.pools() {
-            let demands = Self::with_asking(machine, PageSize(pool.page_bytes), next, when)?;
+            let size = PageSize(pool.page_bytes);
+            let demands = Self::with_kept(machine, size, next, when, is_asking)?;
             growth = growth + demands.growth(machine);
+            keeps |= demands.sum(|who| *who == Who::UnknownOwner) > Pages(0);
+        }
+        // Nothing is stopped, and no other program loses memory, for pages of an unknown owner.
+        if keeps && !memory::can_grow_now(machine, growth) {
+            return Some(false);
         }
         let size = machine.size_to_map(next);
         let small = match size.filter(|size| machine.pool(*size).is_some()) {
@@ -139,18 +175,24 @@ impl Demands {
 
     /// The demands at boot. Other servers that request huge pages count only if they fit in
     /// addition to the memory that other programs use now.
+    ///
+    /// Pages that no visible server holds are not known to be needed.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
-        if machine.is_muted(OTHER_SERVERS) {
-            return Self::without_asking(machine, size, next, When::AfterRestart);
-        }
-        let all = Self::with_all(machine, size, next)?;
+        let mut all = match machine.is_muted(OTHER_SERVERS) {
+            true => Self::without_asking(machine, size, next, When::AfterRestart)?,
+            false => Self::with_all(machine, size, next)?,
+        };
+        all.all.retain(|demand| demand.who != Who::OtherPrograms);
         match all
             .missing_at_boot(machine, all.total())
             .unwrap_or_default()
         {
-            Bytes(0) => Some(all),
-            _ => Self::without_asking(machine, size, next, When::AfterRestart),
+            Bytes(0) => {}
+            _ => all
+                .all
+                .retain(|demand| !matches!(demand.who, Who::Asking(..))),
         }
+        Some(all)
     }
 
     /// Bytes that are missing if the next boot sets this many pages, in addition to the pools of
@@ -322,7 +364,7 @@ impl fmt::Display for Demands {
                     pages,
                 },
             ] => return write!(f, "{pages} are needed"),
-            [Demand { who, pages }] => return write!(f, "needed: {pages} for {who}"),
+            [Demand { who, pages }] => return write!(f, "needed: {pages} {who}"),
             _ => write!(f, "needed: {}", self.total())?,
         }
         let shown = match self.all.len() {
@@ -331,7 +373,7 @@ impl fmt::Display for Demands {
         };
         for (index, demand) in self.all[..shown].iter().enumerate() {
             let sign = if index == 0 { " =" } else { " +" };
-            write!(f, "{sign} {} for {}", demand.pages, demand.who)?;
+            write!(f, "{sign} {} {}", demand.pages, demand.who)?;
         }
         let rest = &self.all[shown..];
         if !rest.is_empty() {
@@ -343,14 +385,16 @@ impl fmt::Display for Demands {
 }
 
 impl fmt::Display for Who {
+    /// After a number of pages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ThisServer => write!(f, "this server"),
-            Self::OtherServer(name) => name.fmt(f),
+            Self::ThisServer => write!(f, "for this server"),
+            Self::OtherServer(name) => write!(f, "for {name}"),
             Self::Asking(name, setting) => {
-                write!(f, "{name} (huge_pages = {})", setting.as_str())
+                write!(f, "for {name} (huge_pages = {})", setting.as_str())
             }
-            Self::OtherPrograms => write!(f, "other programs"),
+            Self::OtherPrograms => write!(f, "that no visible server holds"),
+            Self::UnknownOwner => write!(f, "idle ones that others could need"),
         }
     }
 }
@@ -469,6 +513,21 @@ impl fmt::Display for Hidden {
     }
 }
 
+/// Idle pages that no known boot configuration explains: a person or the service of another program
+/// set them up. It is unknown whether somebody needs them.
+pub(crate) fn idle_of_unknown_owner(machine: &Machine, size: PageSize) -> Pages {
+    let is_read = machine.state.next_boot != Err(Absent::not_looked_at());
+    let Some(pool) = machine
+        .pool(size)
+        .filter(|_| is_read && machine.whole().is_some())
+    else {
+        return Pages(0);
+    };
+    let by_line = at_boot(machine, size).map_or(Pages(0), |(pages, _)| pages);
+    let used = Pages(pool.committed().unwrap_or(pool.total));
+    Pages(pool.persistent()) - used.max(by_line)
+}
+
 /// The number of pages that a pool should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolTarget {
@@ -532,15 +591,24 @@ impl PoolTarget {
     }
 
     /// The number to set: the demands after a restart, pages that the boot configuration asks for
-    /// as far as they are there, and idle pages that a server could want.
+    /// as far as they are there and not only for present demands, and idle pages that a server could
+    /// want.
     pub fn recommended(&self) -> Pages {
-        let least = self
-            .after
-            .total()
-            .max(self.persistent.min(self.asked_at_boot()));
+        let at_boot = self.persistent.min(self.asked_at_boot());
+        let least = self.after.total().max(at_boot - self.shrinks_line());
         match self.idle_for {
             Some(_) => self.persistent.max(least),
             None => least,
+        }
+    }
+
+    /// By how much the boot configuration asks for too many pages once a demand has shrunk. A line
+    /// that asks for about as many as are needed now was made for these demands.
+    fn shrinks_line(&self) -> Pages {
+        let now = self.now.total();
+        match self.asked_at_boot() <= now + Pages(now.0 / 100 * IDLE_OF_NEED_PERCENT) {
+            true => now - self.after.total(),
+            false => Pages(0),
         }
     }
 

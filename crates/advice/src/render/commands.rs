@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::model::{
-    demand::{Demands, When},
+    demand::{self, Demands, When, Who},
     machine::{Machine, ServerState},
     numa, start,
     step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
@@ -123,6 +123,49 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
 pub(super) const WHERE_LIMITS_ARE_SET: &str =
     "also raise the limit where it is set (unit or container runtime), or the next start resets it";
 
+/// The condition of a step that takes idle pages of an unknown owner: they are not known to be
+/// needed, and not known to be free. `machine` is before all steps, and `at` before this one.
+pub(crate) fn condition(machine: &Machine, at: &Machine, step: &Step) -> Option<String> {
+    let (size, taken) = match step {
+        Step::SetPool { size, pages } => {
+            let next = at.next_start();
+            let demands = Demands::of(at, *size, &next, When::AfterRestart)?;
+            let needed = demands.sum(|who| *who != Who::UnknownOwner);
+            let idle = demand::idle_of_unknown_owner(machine, *size);
+            (*size, idle.min(needed + idle - *pages))
+        }
+        Step::Demote { from, pages, .. } => {
+            let idle = demand::idle_of_unknown_owner(machine, *from);
+            (*from, idle.min(*pages))
+        }
+        _ => return None,
+    };
+    (taken > Pages(0)).then(|| {
+        format!(
+            "if no other program needs {} that {} idle now",
+            huge_pages(taken, size),
+            taken.verb("is", "are")
+        )
+    })
+}
+
+/// The number for the boot line if pages that no visible server holds are needed then, too.
+pub(crate) fn more_at_boot(machine: &Machine, step: &Step) -> Option<String> {
+    let Step::SetPoolAtBoot { size, pages, .. } = step else {
+        return None;
+    };
+    let next = machine.next_start();
+    let demands = Demands::of(machine, *size, &next, When::AfterRestart)?;
+    let held = demands.sum(|who| *who == Who::OtherPrograms);
+    let is_known = Demands::at_boot(machine, *size, &next)?.total() == *pages;
+    (held > Pages(0) && is_known).then(|| {
+        format!(
+            "{} if the {held} that no visible server holds (hugeinfo_holders) are needed after a boot, too",
+            *pages + held
+        )
+    })
+}
+
 /// The sum of the demands on a pool, where several programs need its pages. `None`: a step that
 /// sets no pool, or another number.
 pub(super) fn sum(machine: &Machine, step: &Step) -> Option<String> {
@@ -147,7 +190,7 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
         Step::Start => "start PostgreSQL".to_owned(),
         Step::Restart => "restart PostgreSQL (ends all sessions)".to_owned(),
         Step::RestartOther { server, .. } => {
-            format!("then restart {server} (ends all of its sessions)")
+            format!("restart {server} (ends all of its sessions)")
         }
         Step::ChangeService(change) => service(machine, *change),
         Step::ChangeSetting(change) => {
@@ -353,8 +396,15 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             pages.verb("is", "are")
         ),
         Step::SetPoolAtBoot { size, pages, .. } => {
+            let request = machine.next_boot().and_then(|boot| boot.pages(size.0));
+            let is_lower = request.is_some_and(|request| Pages(request.pages) > *pages);
             format!(
-                "the next boot would not set up {}",
+                "the next boot would {} {}",
+                if is_lower {
+                    "set up more than"
+                } else {
+                    "not set up"
+                },
                 huge_pages(*pages, *size)
             )
         }
@@ -450,9 +500,12 @@ pub fn data(machine: &Machine, steps: &[Step]) -> Value {
             "where": place(&at, step).as_str(),
             "is_disruptive": step.is_disruptive(),
         });
-        match command(&at, step) {
-            Some(command) => object["command"] = json!(command),
-            None => object["instruction"] = json!(instruction(&at, step)),
+        match (condition(machine, &at, step), command(&at, step)) {
+            (Some(condition), Some(command)) => {
+                object["instruction"] = json!(format!("{condition}: {command}"));
+            }
+            (_, Some(command)) => object["command"] = json!(command),
+            (_, None) => object["instruction"] = json!(instruction(&at, step)),
         }
         match step {
             Step::SetPool { size, pages, .. } | Step::SetPoolAtBoot { size, pages, .. } => {

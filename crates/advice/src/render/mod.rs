@@ -2,8 +2,8 @@
 
 mod commands;
 
-pub(crate) use commands::before_start;
 pub use commands::{Place, command, data, instruction, place, why};
+pub(crate) use commands::{before_start, condition, more_at_boot};
 
 use super::plan::Remedy;
 use crate::model::{machine::Machine, step::Step};
@@ -41,6 +41,7 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     _ => None,
                 };
                 let command = command(&at, step);
+                let condition = condition(machine, &at, step).filter(|_| command.is_some());
                 let waits_for_stop = is_stopped && command.is_some();
                 let (whose, text) = match command {
                     Some(sql) if is_sql(step) && needs_shell => commands::psql(&at, &sql),
@@ -61,17 +62,25 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     lines.extend(whose.map(|whose| comment(mark, whose)));
                 }
                 last = whose;
-                if waits_for_stop {
-                    lines.extend(text.lines().map(|line| format!("# then: {line}")));
-                } else {
-                    lines.push(text);
+                let prefix = match (waits_for_stop, condition) {
+                    (false, None) => None,
+                    (true, None) => Some("# then".to_owned()),
+                    (false, Some(condition)) => Some(format!("# {condition}")),
+                    (true, Some(condition)) => Some(format!("# then, {condition}")),
+                };
+                match prefix {
+                    Some(prefix) => {
+                        lines.extend(text.lines().map(|line| format!("{prefix}: {line}")));
+                    }
+                    None => lines.push(text),
                 }
                 is_stopped |= *step == Step::Stop;
                 let limit = |step| matches!(step, Some(&Step::RaiseLimit(_)));
                 if limit(Some(step)) && !limit(plan.steps.get(index + 1)) {
                     lines.push(comment(mark, commands::WHERE_LIMITS_ARE_SET));
                 }
-                lines.extend(commands::sum(&at, step).map(|sum| comment(mark, &sum)));
+                let sum = commands::sum(&at, step).or_else(|| more_at_boot(&at, step));
+                lines.extend(sum.map(|sum| comment(mark, &sum)));
                 at = at.apply(step).unwrap_or(at);
             }
             let remaining = plan.remaining.iter();

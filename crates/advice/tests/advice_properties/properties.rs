@@ -333,6 +333,11 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         worse.retain(|worse| !warns || !worse.starts_with("reboot"));
         // A limit that is not visible can be on pages of the size that the remedy requests.
         worse.retain(|worse| spec.refused == 0 || !worse.starts_with("cgroup_fault_limit"));
+        // Idle pages of an unknown owner are idle once a server has its own.
+        let asks_about_idle = findings(&after)
+            .iter()
+            .any(|(id, found)| *id == CheckId::PoolSize && found.code == "unused_pages");
+        worse.retain(|worse| !asks_about_idle || !worse.starts_with("pool_size"));
         // Released memory can be enough for pages that other servers request.
         worse.retain(|worse| !worse.starts_with("pool_filled"));
         // Pending settings are judged as the restart is.
@@ -548,7 +553,9 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
             if let [Some(judged), Some(own), Some(others), Some(programs)] = parts
                 && judged == Pages(size.0)
             {
-                prop_assert!(own + others + programs >= target.after.total());
+                // A growing pool keeps idle pages of an unknown owner.
+                let known = target.after.sum(|who| *who != demand::Who::UnknownOwner);
+                prop_assert!(own + others + programs >= known);
             }
         }
     }
@@ -1106,6 +1113,9 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let reboot = reboot.expect("a check of that name");
     let alone = steps(&reboot.remedy);
     prop_assert!(!alone.iter().any(Step::is_disruptive), "{alone:?}");
+    let asks_about_size =
+        |(_, decision): &(&str, Decision)| matches!(decision, Decision::UseOtherSize { .. });
+    prop_assume!(!decisions(machine).iter().any(asks_about_size));
     let codes = ["too_few_at_boot", "not_set_at_boot", "not_read_at_boot"];
     prop_assume!(codes.contains(&reboot.finding.code) && !reboot.is_muted);
     let key = |key: &str| {
@@ -1305,11 +1315,14 @@ pub fn boot_that_is_ok_starts_the_server(_: &Spec, machine: &Machine) -> TestCas
     let mut booted = machine.clone();
     let line = machine.next_boot().and_then(|boot| boot.pages(size.0));
     let pages = line.map_or(0, |request| request.pages);
-    let held = machine.pages_held(size).unwrap_or_default();
+    // Pages that no visible server holds are not known to be needed.
+    let at_boot = Demands::at_boot(machine, size, &next);
+    let others = at_boot
+        .map_or(Pages(0), |demands| demands.held_by_others())
+        .0;
     for pool in booted.state.pools.iter_mut().flatten() {
         if pool.page_bytes == size.0 {
-            // Other programs have their pages again.
-            let others = pool.committed().unwrap_or(0).saturating_sub(held.0);
+            // Other servers have their pages again.
             prop_assert!(pages >= others, "{pages} for {others} of others");
             pool.total = pages;
             pool.free = pages - others;
@@ -1393,7 +1406,8 @@ fn leaves_memory_at_boot(
                 .all
                 .iter()
                 .any(|demand| matches!(demand.who, demand::Who::Asking(who, _) if who.pid == name));
-            is_asking && asked(pool.page_bytes) >= all.total()
+            let known = all.sum(|who| *who != demand::Who::OtherPrograms);
+            is_asking && asked(pool.page_bytes) >= known
         });
         if moves {
             moved = moved + Bytes(other.rss_shmem_bytes.unwrap_or(0));
@@ -1592,6 +1606,161 @@ pub fn refused_pages_need_a_decision(spec: &Spec, machine: &Machine) -> TestCase
         // Other facts that are absent make the answer unknown.
         let is_on = machine.is_on_huge_pages() == Some(true) && spec.absent.is_empty();
         prop_assert!(!is_on, "{check:?}");
+    }
+    Ok(())
+}
+
+/// Pages for another server come with its restart.
+pub fn row_names_the_restart_of_other_servers(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let steps = steps_of(&runbook_of(machine));
+    let mut at = machine.clone();
+    for step in &steps {
+        if let Step::SetPool { size, pages } = step
+            && at
+                .pool(*size)
+                .is_some_and(|pool| *pages > Pages(pool.persistent()))
+            && let Some(demands) = Demands::of(&at, *size, &at.next_start(), When::AfterRestart)
+            && demands.total() == *pages
+        {
+            for (name, _) in demands.asking() {
+                let is_named = steps.iter().any(
+                    |step| matches!(step, Step::RestartOther { server, .. } if *server == name),
+                );
+                prop_assert!(is_named, "{name} is not named: {steps:#?}");
+            }
+        }
+        at = at.apply(step).unwrap_or(at);
+    }
+    Ok(())
+}
+
+/// After the runbook and a boot, this server gets its pages, even if the other servers start first.
+pub fn healthy_after_a_boot_with_the_others_first(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let rows = runbook_of(machine);
+    prop_assume!(!rows.is_empty() && rows.iter().all(|row| row.step.is_some()));
+    prop_assume!(!machine.is_muted("reboot") && !machine.is_bound_to_nodes());
+    let after = machine.apply_all(&steps_of(&rows));
+    prop_assume!(after.is_ok());
+    let after = after.expect("it was assumed").at_next_start();
+    let next = after.next_start();
+    let size = after.size_to_map(&next);
+    prop_assume!(size.is_some_and(|size| after.pool(size).is_some()));
+    let size = size.expect("it was assumed");
+    let line = after.next_boot().and_then(|boot| boot.pages(size.0));
+    prop_assume!(line.is_some() && !is_boot_fell_short(&after));
+    let pages = Pages(line.map_or(0, |line| line.pages));
+    let demands = Demands::at_boot(&after, size, &next).expect("the pools are known");
+    prop_assert!(pages >= demands.total(), "{pages}; {demands}");
+    Ok(())
+}
+
+fn is_boot_fell_short(machine: &Machine) -> bool {
+    answer::finding(machine, CheckId::Reboot).status != Status::Ok
+}
+
+/// A demand that shrinks lowers its pool and the line that was made for it. So does "lower
+/// shared_buffers", which ends: nothing of it is left behind.
+pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && machine.muted.is_empty());
+    prop_assume!(machine.state.next.files == Files::Valid && machine.state.next.server.is_none());
+    let held = machine.pools().find_map(|pool| {
+        let size = PageSize(pool.page_bytes);
+        let pages = machine.pages_held(size).filter(|pages| *pages > Pages(1))?;
+        Some((size, pages))
+    });
+    prop_assume!(held.is_some() && !machine.is_bound_to_nodes());
+    let (size, held) = held.expect("it was assumed");
+    let line = machine.next_boot().and_then(|boot| boot.pages(size.0));
+    let target = PoolTarget::of(machine, size, &machine.next_start());
+    prop_assume!(target.is_some());
+    let now = target.expect("it was assumed").now.total();
+    prop_assume!(line.is_some_and(|line| Pages(line.pages) <= now));
+    let mut next = machine.next_start();
+    next.shared_memory_bytes /= 2;
+    let planned = Planned {
+        settings: Vec::new(),
+        pending: Pending::Restart,
+        next: next.clone(),
+    };
+    let rows = runbook::for_settings(machine, &planned);
+    prop_assume!(rows.iter().all(|row| row.step.is_some()));
+    let planned = machine.with_next_start(next);
+    let Ok(after) = planned.apply_all(&steps_of(&rows)) else {
+        return Ok(());
+    };
+    let after_target = PoolTarget::of(&after, size, &after.next_start());
+    let after_target = after_target.expect("the pools are known");
+    prop_assume!(after_target.idle_for.is_none());
+    let wanted = after_target.now.total();
+    let freed = (held - wanted) * size;
+    let is_much = freed > (wanted * size).percent(10)
+        && machine.ram().is_some_and(|ram| freed > ram.percent(1));
+    prop_assume!(is_much);
+    let has = Pages(after.pool(size).map_or(0, |pool| pool.persistent()));
+    let before = Pages(machine.pool(size).map_or(0, |pool| pool.persistent()));
+    prop_assume!(before > wanted);
+    prop_assert!(has < before, "{has} of {before} for {wanted}: {rows:#?}");
+    let asks = after.next_boot().and_then(|boot| boot.pages(size.0));
+    let asks = Pages(asks.map_or(0, |line| line.pages));
+    let asked = Pages(line.map_or(0, |line| line.pages));
+    prop_assert!(
+        asks < asked || asked <= wanted,
+        "{asks} of {asked} at boot for {wanted}: {rows:#?}"
+    );
+    Ok(())
+}
+
+/// Idle pages are released while the server runs: a stop is for pages that it has.
+pub fn idle_pages_are_released_without_a_stop(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, machine, steps) in all_steps(machine) {
+        let stop = steps.iter().position(|step| *step == Step::Stop);
+        let start = steps.iter().position(|step| *step == Step::Start);
+        let (Some(stop), Some(start)) = (stop, start) else {
+            continue;
+        };
+        for step in &steps[stop..start] {
+            if let Step::SetPool { size, pages } = step
+                && machine
+                    .pool(*size)
+                    .is_some_and(|pool| *pages < Pages(pool.persistent()))
+            {
+                prop_assert!(
+                    machine.pages_held(*size) > Some(Pages(0)),
+                    "{name}: {steps:#?}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No command releases pages of an unknown owner without its condition.
+pub fn pages_of_unknown_owner_have_a_condition(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole);
+    for check in checks(machine) {
+        let pool = |of: PageSize| machine.pool(of);
+        for step in steps(&check.remedy) {
+            let Step::SetPool { size, pages } = step else {
+                continue;
+            };
+            let Some(pool) = pool(*size) else { continue };
+            let by_line = machine.next_boot().and_then(|boot| boot.pages(size.0));
+            let by_line = by_line.map_or(0, |line| line.pages);
+            let used = pool.committed().unwrap_or(pool.total);
+            let is_unknown = pool.persistent() > used.max(by_line);
+            if is_unknown && pages.0 < pool.persistent() {
+                let text = render::remedy(machine, &check.remedy).expect("steps");
+                let line = text.lines().find(|line| {
+                    line.ends_with(&format!("={pages}"))
+                        || line.contains(&format!("echo {pages} > "))
+                });
+                prop_assert!(
+                    line.is_some_and(|line| line.starts_with('#')),
+                    "{}: {text}",
+                    check.name()
+                );
+            }
+        }
     }
     Ok(())
 }

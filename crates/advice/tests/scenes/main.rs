@@ -18,6 +18,7 @@ mod numa;
 mod oom;
 mod other_servers;
 mod overcommit;
+mod owners;
 mod page_tables;
 mod pages;
 mod paste;

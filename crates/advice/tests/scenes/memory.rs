@@ -46,7 +46,7 @@ fn untouched_segments() {
             # start PostgreSQL"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
+            # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
         .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf
@@ -54,7 +54,7 @@ fn untouched_segments() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=12800
             # start PostgreSQL
-            # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
+            # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
             m.ram(32 * GB);
             m.on_small_pages(20 * GB, 0);
@@ -89,9 +89,9 @@ fn untouched_segments() {
         )
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
-            sysctl -w vm.nr_hugepages=15360
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 15360/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]])
+            # restart PostgreSQL (ends all sessions)
+            # if no other program needs 20480 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. Segments on small pages have yet to take 26 GB; 18 GB and 8 GB of swap are available, and 1311 MB should stay available.
             # as huge_pages"#]]),
@@ -134,7 +134,7 @@ fn untouched_segments() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 20479 are available.
-            sysctl -w vm.nr_hugepages=20480
+            # if no other program needs 19942 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=20480
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
@@ -383,8 +383,8 @@ fn reserve() {
             m.available = Some(32 * GB);
         })
         .see("pool_size", expect![[r#"
-            warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle; none is needed.
-            sysctl -w vm.nr_hugepages=0"#]])
+            warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle: PostgreSQL needs none of them.
+            # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=0"#]])
         .see("memory_left", expect![[r#"
             critical will_run_out_of_memory: On small pages, the segment has yet to take 40 GB; 32 GB is available.
             # lower shared_buffers to 29408MB, or add 9503 MB of memory or swap: too little memory is available"#]])
@@ -467,7 +467,7 @@ fn reserve() {
         })
         .see("status", expect![[r#"
             critical will_run_out_of_memory: On small pages, the segment has yet to take 30 GB; 20 GB is available.
-            # release 5776 huge pages of 2 MB, lower shared_buffers to 17632MB, or add 11551 MB of memory or swap: too little memory is available"#]]),
+            # release 5776 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 by as many if no other program needs them, lower shared_buffers to 17632MB, or add 11551 MB of memory or swap: too little memory is available"#]]),
         when("others have yet to use more than is available", |m| {
             m.swap(0);
             m.available = Some(8 * GB);
@@ -644,12 +644,8 @@ fn restart_that_would_fall_back() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
-            echo 1 > /proc/sys/vm/compact_memory
-            sysctl -w vm.nr_hugepages=29696
-            # needed: 29696 = 25600 for this server + 4096 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)"#]]),
+            # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
 
@@ -760,7 +756,7 @@ fn ram_and_a_cgroup_are_too_small() {
         })
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; 36 GB and 8 GB of swap are available.
-            # release 3728 huge pages of 2 MB while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
+            # release 3728 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 by as many while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);

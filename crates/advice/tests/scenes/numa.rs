@@ -83,7 +83,7 @@ fn pools() {
             m.nodes(&[(48_000, 128 * GB), (5689, 128 * GB)]);
         })
         .see("status", expect![["ok on_huge_pages: On 51200 huge pages of 2 MB. A restart would get them again."]])
-        .see("pool_size", expect![["ok few_idle_pages: 2489 huge pages of 2 MB (4978 MB) are idle; 51200 are needed."]])
+        .see("pool_size", expect!["ok few_idle_pages: 2489 huge pages of 2 MB (4978 MB) are idle: PostgreSQL needs none of them; 51200 are needed."])
         .see("how_to_set_2", expect![[""]])
         .see("runbook", expect![[""]]),
         when("an uneven pool has many idle pages", |m| {
@@ -93,8 +93,8 @@ fn pools() {
             m.nodes(&[(25_000, 64 * GB), (5000, 64 * GB)]);
         })
         .see("pool_size", expect![[r#"
-            warning unused_pages: 11760 huge pages of 2 MB (23 GB) are idle; 18240 are needed.
-            sysctl -w vm.nr_hugepages=18240"#]])
+            warning unused_pages: 11760 huge pages of 2 MB (23 GB) are idle: PostgreSQL needs none of them; 18240 are needed.
+            # if no other program needs 11760 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=18240"#]])
         .see("runbook", expect![["sysctl -w vm.nr_hugepages=18240"]]),
     ]);
 }
@@ -244,7 +244,7 @@ fn bound_servers() {
                 m.bound(&[2]);
             },
         )
-        .see("pool_size", expect![["ok idle_by_configuration: 63 huge pages of 2 MB (126 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; needed: 100 for other programs."]])
+        .see("pool_size", expect!["ok idle_by_configuration: 63 huge pages of 2 MB (126 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; needed: 100 that no visible server holds."])
         .see("huge_pages", expect![["ok turned_off: On 4 kB pages: huge_pages = off."]]),
         when("the allowed node is too small", |m| {
             m.ram(128 * GB);

@@ -28,7 +28,7 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=609
             # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
-            # then restart the server on port 5433 (ends all of its sessions)"#]])
+            # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         // With pages beyond the limit, it would start and crash later.
         when("a cgroup allows one too few pages", |m| {
@@ -68,7 +68,7 @@ fn other_servers() {
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.
             echo 1 > /proc/sys/vm/compact_memory
             echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # then restart the server on port 5433 (ends all of its sessions)
+            # restart the server on port 5433 (ends all of its sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
         .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]]),
         when("pages of another size are ready for one that requests them", |m| {
@@ -123,12 +123,12 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 8000 huge pages of 2 MB; needed: 20480 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
+            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
         .see("runbook", expect![[r#"
             ALTER SYSTEM SET shared_memory_type = 'mmap';
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 22528' >> /etc/sysctl.d/60-hugepages.conf)
             # restart PostgreSQL (ends all sessions)
-            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
+            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("pages are idle, and memory is too small for one that requests them", |m| {
             m.more(4096);
             m.other(70 * GB, 4096, TRY);
@@ -168,7 +168,7 @@ fn other_servers() {
             # needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)"#]])
+            # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # as huge_pages"#]])
@@ -179,21 +179,21 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=212
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)"#]]),
+            # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("pages were set for one that was turned off", |m| {
             m.more(4096);
             m.other(8 * GB, 4096, OFF);
         })
         .see("pool_size", expect![[r#"
-            warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle; 537 are needed.
-            sysctl -w vm.nr_hugepages=537"#]])
+            warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle: PostgreSQL needs none of them; 537 are needed.
+            # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"#]])
         .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 4633 huge pages of 2 MB; 537 are needed."]]),
         when("idle pages would be enough for one that was turned off", |m| {
             m.on_huge_pages(144 * MB, 16 * MB);
             m.more(140);
             m.other(280 * MB, 4096, OFF);
         })
-        .see("pool_size", expect![["ok few_idle_pages: 140 huge pages of 2 MB (280 MB) are idle; 72 are needed."]])
+        .see("pool_size", expect!["ok few_idle_pages: 140 huge pages of 2 MB (280 MB) are idle: PostgreSQL needs none of them; 72 are needed."])
         .see("other_servers", expect![["ok enough_for_all: Another server runs on this host. The pool has 212 huge pages of 2 MB; 72 are needed."]])
         .see("runbook", expect![[""]]),
         when("pages are ready for one that requests them", |m| {
@@ -219,7 +219,7 @@ fn other_servers() {
             m.pool(0).total = 1037;
         })
         .see("other_servers", expect![[r#"
-            warning pool_short_for_all: Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            warning pool_short_for_all: Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 that no visible server holds + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # as reboot"#]]),
         when("one is larger than the host", |m| {
             m.other(70 * GB, 4096, TRY);
@@ -290,14 +290,14 @@ fn other_servers() {
             # needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)
-            # then restart the server on port 5434 (ends all of its sessions)"#]])
+            # restart the server on port 5433 (ends all of its sessions)
+            # restart the server on port 5434 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=681
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)
-            # then restart the server on port 5434 (ends all of its sessions)"#]]),
+            # restart the server on port 5433 (ends all of its sessions)
+            # restart the server on port 5434 (ends all of its sessions)"#]]),
         when(
             "six servers are on small pages, and there is no pool",
             |m| {
@@ -316,11 +316,11 @@ fn other_servers() {
             # needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)
-            # then restart the server on port 5434 (ends all of its sessions)
-            # then restart the server on port 5435 (ends all of its sessions)
-            # then restart the server on port 5436 (ends all of its sessions)
-            # then restart the server on port 5437 (ends all of its sessions)"#]]),
+            # restart the server on port 5433 (ends all of its sessions)
+            # restart the server on port 5434 (ends all of its sessions)
+            # restart the server on port 5435 (ends all of its sessions)
+            # restart the server on port 5436 (ends all of its sessions)
+            # restart the server on port 5437 (ends all of its sessions)"#]]),
         when("RAM holds the own pool only without the own segment", |m| {
             m.on_small_pages(40 * GB, 0);
             m.other(144 * MB, 4096, TRY);
@@ -337,7 +337,7 @@ fn other_servers() {
             # needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)
             # if the pool has fewer than 20552 pages of 2 MB, set it back to 0 first
             # start PostgreSQL
-            # then restart the server on port 5433 (ends all of its sessions)"#]]),
+            # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the port of one is unknown", |m| {
             m.other(143 * MB, 4096, TRY).port = None;
         })
@@ -361,14 +361,14 @@ fn other_servers() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
-            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
+            # on the host, allocate 5170 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
             # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # as huge_pages"#]])
         .see("runbook", expect![[r#"
             # restart PostgreSQL (ends all sessions)
-            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
+            # on the host, allocate 5170 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
             # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]]),
         when("the pool is enough for this server, one asks, and one is not readable", |m| {
             m.fall_back(537);

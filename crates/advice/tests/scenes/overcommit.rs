@@ -132,18 +132,13 @@ fn overcommit() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
-            echo 1 > /proc/sys/vm/compact_memory
-            sysctl -w vm.nr_hugepages=4633
-            # needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)"#]])
+            # add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"#]])
         .see("runbook", expect![[r#"
-            echo 1 > /proc/sys/vm/compact_memory
-            sysctl -w vm.nr_hugepages=4633
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then restart the server on port 5433 (ends all of its sessions)"#]]),
+            # add 4289 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"#]]),
         when("the limit refuses a fallback", |m| {
             m.on_huge_pages(50 * GB, GB);
             m.lowered(100);
@@ -275,8 +270,8 @@ fn unknown_limit() {
             m.file("proc/sys/vm/overcommit_memory", None);
         })
         .see("pool_size", expect![[r#"
-            warning unused_pages: 2000 huge pages of 2 MB (4000 MB) are idle; 2048 are needed.
-            sysctl -w vm.nr_hugepages=2048"#]]),
+            warning unused_pages: 2000 huge pages of 2 MB (4000 MB) are idle: PostgreSQL needs none of them; 2048 are needed.
+            # if no other program needs 2000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=2048"#]]),
         when("the kernel does not report the limit", |m| {
             m.on_small_pages(20 * GB, 0);
             m.strict(38 * GB);

@@ -118,8 +118,7 @@ fn on_huge_pages() {
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. Needs 537 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=637
-            # needed: 637 = 537 for this server + 100 for other programs
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf"#]]),
+            # needed: 637 = 537 for this server + 100 that no visible server holds"#]]),
         when("huge_page_size is between two powers of two", |m| {
             m.state.server.huge_page_size_bytes = Some(1536 << 10);
         })
@@ -183,9 +182,8 @@ fn on_small_pages() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
-            sysctl -w vm.nr_hugepages=637
-            # needed: 637 = 537 for this server + 100 for other programs
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf
+            sysctl -w vm.nr_hugepages=700
+            # needed: 700 = 537 for this server + 100 that no visible server holds + 63 idle ones that others could need
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the cause no longer exists", |m| m.fall_back(537))
             .see("status", expect![[r#"
@@ -202,9 +200,7 @@ fn on_small_pages() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            sysctl -w vm.nr_hugepages=537
-            # restart PostgreSQL (ends all sessions)"#]]),
+            # if no other program needs the 2 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=537"#]]),
         when("the kernel does not have the size that is set", |m| {
             m.fall_back(600);
             m.state.server.huge_page_size_bytes = Some(16 * MB);
@@ -252,7 +248,7 @@ fn on_small_pages() {
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
             # free 1503 MB of memory, or lower shared_buffers to 8223MB: too little memory is available for the pool"#]])
         .see("pool_size", expect![[r#"
-            warning unused_pages: 4000 huge pages of 2 MB (8000 MB) are idle; none is needed.
+            warning unused_pages: 4000 huge pages of 2 MB (8000 MB) are idle: PostgreSQL needs none of them.
             # as huge_pages"#]]),
         when("huge_pages = off", |m| {
             m.fall_back(537);
@@ -488,7 +484,8 @@ fn other_page_sizes() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
-            echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+            echo 1037 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+            # needed: 1037 = 537 for this server + 500 idle ones that others could need
             # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
         .see("reboot", expect![[r#"
@@ -516,8 +513,8 @@ fn other_page_sizes() {
             },
         )
         .see("pool_size", expect![[r#"
-            warning unused_pages: 512 huge pages of 2 MB (1 GB) are idle; none is needed.
-            echo 0 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"#]])
+            warning unused_pages: 512 huge pages of 2 MB (1 GB) are idle: PostgreSQL needs none of them.
+            # if no other program needs 512 huge pages of 2 MB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"#]])
         .see("huge_pages", expect![["ok on_huge_pages: On 1 huge page of 1 GB."]]),
         when("12 pages of 1 GB were set up for a segment of 9 GB", |m| {
             m.state.server.huge_page_size_bytes = Some(GB);
@@ -529,11 +526,11 @@ fn other_page_sizes() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
-            echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # restart PostgreSQL (ends all sessions)
+            # if no other program needs 12 huge pages of 1 GB that are idle now: echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
         .see("pool_size", expect![[r#"
-            warning unused_pages: 2 huge pages of 1 GB (2 GB) are idle; 10 are needed.
+            warning unused_pages: 2 huge pages of 1 GB (2 GB) are idle: PostgreSQL needs none of them; 10 are needed.
             # as huge_pages"#]]),
         when(
             "a pod has 2 MB pages idle while the server uses 1 GB pages",
@@ -554,7 +551,7 @@ fn other_page_sizes() {
         )
         .see("pool_size", expect![[r#"
             warning unused_pages: 1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.
-            sysctl -w vm.nr_hugepages=537
+            # if no other program needs 974 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
         when("idle 1 GB pages can be split for the 2 MB pool", |m| {
             m.ram(128 * GB);
@@ -566,12 +563,10 @@ fn other_page_sizes() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            echo 8 > /sys/kernel/mm/hugepages/hugepages-1048576kB/demote
-            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]])
+            # if no other program needs the 16 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]])
         .see("pool_size", expect![[r#"
-            warning unused_pages: 16 huge pages of 1 GB (16 GB) are idle; none is needed.
+            warning unused_pages: 16 huge pages of 1 GB (16 GB) are idle: PostgreSQL needs none of them.
             # as huge_pages"#]]),
         when("1 GB pages that could be split are reserved on a node", |m| {
             m.ram(128 * GB);
@@ -586,7 +581,7 @@ fn other_page_sizes() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
-            # wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): shrinking the pool could remove pages from the NUMA node that a process is bound to, and that process would crash"#]]),
+            # if no other program needs the 8 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]]),
         when(
             "the cause is a memory limit, and 1 GB pages are idle",
             |m| {
@@ -598,10 +593,9 @@ fn other_page_sizes() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"#]])
+            # if no other program needs the 20 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]])
         .see("pool_size", expect![[r#"
-            warning unused_pages: 20 huge pages of 1 GB (20 GB) are idle; none is needed.
+            warning unused_pages: 20 huge pages of 1 GB (20 GB) are idle: PostgreSQL needs none of them.
             # as huge_pages"#]])
         .see("memory_left", expect![[r#"
             critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 4 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
@@ -621,14 +615,14 @@ fn other_page_sizes() {
 #[test]
 fn idle_pages() {
     test(vec![
-        when("few pages are idle", |m| m.more(63)).see("pool_size", expect![["ok few_idle_pages: 63 huge pages of 2 MB (126 MB) are idle; 537 are needed."]]),
+        when("few pages are idle", |m| m.more(63)).see("pool_size", expect!["ok few_idle_pages: 63 huge pages of 2 MB (126 MB) are idle: PostgreSQL needs none of them; 537 are needed."]),
         when("many pages are idle", |m| m.more(3000))
             .see("status", expect![[r#"
-                warning unused_pages: 3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.
-                sysctl -w vm.nr_hugepages=537"#]])
+                warning unused_pages: 3000 huge pages of 2 MB (6000 MB) are idle: PostgreSQL needs none of them; 537 are needed.
+                # if no other program needs 3000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"#]])
             .see("pool_size", expect![[r#"
-                warning unused_pages: 3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.
-                sysctl -w vm.nr_hugepages=537"#]])
+                warning unused_pages: 3000 huge pages of 2 MB (6000 MB) are idle: PostgreSQL needs none of them; 537 are needed.
+                # if no other program needs 3000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"#]])
             .see("runbook", expect![["sysctl -w vm.nr_hugepages=537"]]),
         when("a boot file requests the idle pages", |m| {
             m.more(7655);
@@ -644,8 +638,8 @@ fn idle_pages() {
         })
         .see("status", expect![[r#"
             warning unused_pages: 7592 huge pages of 2 MB (15 GB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 600 at boot; 537 are needed.
-            sysctl -w vm.nr_hugepages=600"#]])
-        .see("how_to_set_2", expect![["sysctl -w vm.nr_hugepages=600"]])
+            # if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"#]])
+        .see("how_to_set_2", expect!["# if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"])
         .see("runbook", expect![["sysctl -w vm.nr_hugepages=600"]]),
         when("the kernel command line requests idle 1 GB pages", |m| {
             m.ram(512 * GB);
@@ -689,27 +683,27 @@ fn idle_pages() {
             m.pool(1).free = 6;
         })
         .see("pool_size", expect![[r#"
-            warning unused_pages: 6 huge pages of 1 GB (6 GB) are idle; needed: 2 for other programs.
-            echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
+            warning unused_pages: 6 huge pages of 1 GB (6 GB) are idle: PostgreSQL needs none of them; needed: 2 that no visible server holds.
+            # if no other program needs 6 huge pages of 1 GB that are idle now: echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
         when("pending settings need fewer pages", |m| {
             m.more(1511);
             m.waits(|next| next.shared_memory_bytes = GB);
         })
-        .see("pool_size", expect![["ok idle_after_restart: 1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. 25 more will be idle after the next restart."]])
+        .see("pool_size", expect!["ok idle_after_restart: 1511 huge pages of 2 MB (3022 MB) are idle: PostgreSQL needs none of them; 537 are needed. 25 more will be idle after the next restart."])
         .see("runbook", expect![[""]]),
         when("pending settings need a part of the idle pages", |m| {
             m.more(1511);
             m.waits(|next| next.shared_memory_bytes = 2 * GB);
         })
         .see("pool_size", expect![[r#"
-            warning unused_pages: 1024 huge pages of 2 MB (2 GB) are idle; 1024 are needed.
-            sysctl -w vm.nr_hugepages=1024
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"#]]),
+            warning unused_pages: 1024 huge pages of 2 MB (2 GB) are idle: PostgreSQL needs none of them; 1024 are needed.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf
+            # if no other program needs 1511 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=1024"#]]),
         when("pending settings need the idle pages", |m| {
             m.more(1511);
             m.waits(|next| next.shared_memory_bytes = 3 * GB + 900 * MB);
         })
-        .see("pool_size", expect![["ok few_idle_pages: 62 huge pages of 2 MB (124 MB) are idle; 1986 are needed."]]),
+        .see("pool_size", expect!["ok few_idle_pages: 62 huge pages of 2 MB (124 MB) are idle: PostgreSQL needs none of them; 1986 are needed."]),
         when("surplus pages are in the pool", |m| m.pool(0).surplus = 100).see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         when("the size of RAM is unknown", |m| {
             m.more(10_000);

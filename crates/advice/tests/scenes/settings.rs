@@ -235,7 +235,7 @@ fn muted() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)"#]])
         .see("pool_size", expect![[r#"
-            warning unused_pages: 3463 huge pages of 2 MB (6926 MB) are idle; 537 are needed.
+            warning unused_pages: 3463 huge pages of 2 MB (6926 MB) are idle: PostgreSQL needs none of them; 537 are needed.
             # remove pool_size from pg_hugeinfo.muted_checks: while it is muted, no remedy releases idle pages"#]])
         .see("runbook", expect!["# restart PostgreSQL (ends all sessions)"]),
         when("a healthy check is muted", |m| m.muted = "huge_pages").see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]]),
@@ -280,7 +280,7 @@ fn facts_are_enough_on_huge_pages() {
 }
 
 /// Settings that take effect at the next start.
-fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
+pub fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
     let settings: Vec<_> = settings
         .iter()
         .map(|(name, value, next)| PlannedSetting {
@@ -299,7 +299,7 @@ fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
     }
 }
 
-fn commands(machine: &Machine, plan: &Planned) -> Vec<String> {
+pub fn commands(machine: &Machine, plan: &Planned) -> Vec<String> {
     let rows = runbook::for_settings(machine, plan).into_iter();
     rows.map(|row| match (row.command, row.instruction) {
         (Some(command), _) => command,
@@ -375,7 +375,7 @@ fn a_plan_keeps_the_decision_about_pages_for_other_servers() {
             "ALTER SYSTEM SET shared_buffers = '9GB';",
             r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf",
             RESTART,
-            "# on the host, allocate 8729 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read",
+            "# on the host, allocate 12825 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read",
         ]
     );
 }
@@ -431,7 +431,12 @@ fn plan_to_turn_huge_pages_off_is_followed() {
     let off = plan(&[("huge_pages", "off", Ok(next))]);
     assert_eq!(
         commands(&machine, &off),
-        ["ALTER SYSTEM SET huge_pages = 'off';", RESTART]
+        [
+            "ALTER SYSTEM SET huge_pages = 'off';",
+            r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf",
+            RESTART,
+            "sysctl -w vm.nr_hugepages=0",
+        ]
     );
 }
 

@@ -1,0 +1,305 @@
+//! Pages whose owner is this server, another one, or unknown.
+
+use advice::model::{forecast::Forecast, machine::Machine};
+use host::server::state::{HugePages, Server};
+
+use expect_test::{Expect, expect};
+
+use crate::{
+    scene::*,
+    settings::{commands, plan},
+    table::*,
+};
+
+const CONF: &str = "etc/sysctl.d/hugepages.conf";
+
+#[test]
+fn pages_for_another_server_come_with_its_restart() {
+    test(vec![
+        when("memory holds its old segment and its pages", |m| {
+            m.available = Some(18 * GB);
+            m.other(16 * GB, 4096, TRY);
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 8729 = 537 for this server + 8192 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # as reboot"#]])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=8729
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf
+            # restart the server on port 5433 (ends all of its sessions)"#]]),
+        when("memory cannot hold its old segment and its pages", |m| {
+            m.available = Some(17 * GB);
+            m.other(16 * GB, 4096, TRY);
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 8729 = 537 for this server + 8192 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # stop the server on port 5433, allocate 8729 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf
+            # stop the server on port 5433, allocate 8729 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
+        when("a small host without swap", |m| {
+            m.ram(4000 * MB);
+            m.available = Some(1100 * MB);
+            m.other(800 * MB, 4096, TRY);
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 937 = 537 for this server + 400 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # as reboot"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=937
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 937/' /etc/sysctl.d/hugepages.conf
+            # restart the server on port 5433 (ends all of its sessions)"#]]),
+        when("the pool has its pages already", |m| {
+            m.more(8192);
+            m.other(16 * GB, 4096, TRY);
+        })
+        .see("other_servers", expect!["ok enough_for_all: Another server runs on this host. The pool has 8729 huge pages of 2 MB; needed: 8729 = 537 for this server + 8192 for the server on port 5433 (huge_pages = try). The server on port 5433 gets its pages when it restarts."])
+        .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf"#]]),
+        when("other_servers is muted", |m| {
+            m.fall_back(0);
+            m.muted = "other_servers";
+            m.other(16 * GB, 4096, TRY);
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 8729 = 537 for this server + 8192 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # remove other_servers from pg_hugeinfo.muted_checks: while it is muted, no remedy adds pages for other servers"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=537
+            # restart PostgreSQL (ends all sessions)"#]]),
+    ]);
+}
+
+/// A server that was turned off is no demand, on itself as on other servers.
+#[test]
+fn turned_off_server_is_no_demand_on_itself() {
+    let mut scene = Scene::healthy();
+    scene.on_small_pages(1710 * MB, 0);
+    scene.off();
+    scene.asked(0);
+    scene.other(1162 * MB, 4096, TRY);
+    let machine = scene.machine();
+    let target = Forecast::for_target(&machine).expect("a pool");
+    assert_eq!(target.required.0, 855);
+    assert_eq!(target.recommended().map(|pages| pages.0), Some(581));
+    test(vec![
+        when("this server was turned off, and another asks", |m| {
+            m.on_small_pages(1710 * MB, 0);
+            m.off();
+            m.asked(0);
+            m.other(1162 * MB, 4096, TRY);
+        })
+        .see(
+            "how_to_set_2",
+            expect![[r#"
+            sysctl -w vm.nr_hugepages=581
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
+            # restart the server on port 5433 (ends all of its sessions)"#]],
+        )
+        .see(
+            "runbook",
+            expect![[r#"
+            sysctl -w vm.nr_hugepages=581
+            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
+            # restart the server on port 5433 (ends all of its sessions)"#]],
+        ),
+        when("it is alone", |m| {
+            m.on_small_pages(1710 * MB, 0);
+            m.off();
+            m.asked(0);
+        })
+        .see("how_to_set_2", expect![""])
+        .see("runbook", expect![""]),
+    ]);
+}
+
+#[test]
+fn idle_pages_of_another_size_are_used_first() {
+    test(vec![
+        when("34 pages of 1 GB are idle", |m| {
+            m.on_small_pages(33 * GB, 0);
+            m.faulted_in(GB);
+            m.ram(128 * GB);
+            m.file(CONF, None);
+            m.pool(1).total = 34;
+            m.pool(1).free = 34;
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 16896 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)
+            # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=16896"#]])
+        .see("runbook", expect![[r#"
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)
+            # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=16896"#]]),
+        when("the size is set", |m| {
+            m.on_small_pages(33 * GB, 0);
+            m.faulted_in(GB);
+            m.ram(128 * GB);
+            m.file(CONF, None);
+            m.state.server.huge_page_size_bytes = Some(2 * MB);
+            m.pool(1).total = 34;
+            m.pool(1).free = 34;
+        })
+        .see("runbook", expect![[r#"
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=16896
+            # start PostgreSQL
+            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
+        when("too few are idle", |m| {
+            m.on_small_pages(33 * GB, 0);
+            m.faulted_in(GB);
+            m.ram(128 * GB);
+            m.file(CONF, None);
+            m.pool(1).total = 32;
+            m.pool(1).free = 32;
+        })
+        .see("runbook", expect![[r#"
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=16896
+            # start PostgreSQL
+            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
+    ]);
+}
+
+#[test]
+fn pages_of_an_unknown_owner() {
+    test(vec![
+        when("pages are idle that nothing sets at boot", |m| m.more(4096))
+            .see("pool_size", expect![[r#"
+                warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle: PostgreSQL needs none of them; 537 are needed.
+                # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"#]])
+            .see("runbook", expect!["sysctl -w vm.nr_hugepages=537"]),
+        when("a boot line sets them", |m| {
+            m.more(4096);
+            m.asked(4633);
+        })
+        .see("pool_size", expect!["ok idle_by_configuration: 4096 huge pages of 2 MB (8 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed."])
+        .see("runbook", expect![""]),
+        when("a pool that nothing sets at boot grows", |m| {
+            m.on_small_pages(6000 * MB, 2000);
+            m.file(CONF, None);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 3000 huge pages of 2 MB; 2000 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=5000
+            # needed: 5000 = 3000 for this server + 2000 idle ones that others could need
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=5000
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
+            # restart PostgreSQL (ends all sessions)"#]]),
+        when("memory is too small to add to it", |m| {
+            m.on_small_pages(30 * GB, 15_000);
+            m.file(CONF, None);
+        })
+        .see("runbook", expect![[r#"
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)
+            # stop PostgreSQL (ends all sessions)
+            sysctl -w vm.nr_hugepages=15360
+            # start PostgreSQL"#]]),
+        when("a pool that a boot line sets grows", |m| {
+            m.on_small_pages(6000 * MB, 2000);
+            m.asked(2000);
+        })
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=3000
+            sed -i 's/^vm\.nr_hugepages = 2000$/vm.nr_hugepages = 3000/' /etc/sysctl.d/hugepages.conf
+            # restart PostgreSQL (ends all sessions)"#]]),
+        when("nobody visible holds 4 pages", |m| {
+            m.on_small_pages(14 * GB, 0);
+            m.state.server.huge_page_size_bytes = Some(GB);
+            m.file("proc/cmdline", "hugepagesz=1G hugepages=16");
+            m.file(CONF, None);
+            m.pool(1).total = 16;
+            m.pool(1).free = 12;
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 12 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # needed: 18 = 14 for this server + 4 that no visible server holds
+            # restart PostgreSQL (ends all sessions)"#]])
+        .see("reboot", expect!["ok set_at_boot: /proc/cmdline (hugepagesz=1G hugepages=16) sets 16 huge pages of 1 GB at boot. 18 are needed if the 4 that no visible server holds (hugeinfo_holders) are needed then, too."])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # restart PostgreSQL (ends all sessions)"#]]),
+    ]);
+}
+
+fn planned(machine: &Machine, name: &str, value: &str, change: fn(&mut Server)) -> String {
+    let mut next = machine.next_start();
+    change(&mut next);
+    let plan = plan(&[(name, value, Ok(next))]);
+    commands(machine, &plan).join("\n")
+}
+
+/// A demand that shrinks also lowers its pool, and the line that was made for it.
+#[test]
+fn plans_for_fewer_pages_leave_nothing_behind() {
+    let rows: [(&str, &str, fn(&mut Server), Expect); 3] = [
+        (
+            "shared_buffers",
+            "20GB",
+            |next| next.shared_memory_bytes = 21 * GB,
+            expect![[r#"
+                ALTER SYSTEM SET shared_buffers = '20GB';
+                sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf
+                # restart PostgreSQL (ends all sessions)
+                sysctl -w vm.nr_hugepages=10752"#]],
+        ),
+        (
+            "huge_pages",
+            "off",
+            |next| next.huge_pages = HugePages::Off,
+            expect![[r#"
+                ALTER SYSTEM SET huge_pages = 'off';
+                sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
+                # restart PostgreSQL (ends all sessions)
+                sysctl -w vm.nr_hugepages=0"#]],
+        ),
+        (
+            "huge_page_size",
+            "1GB",
+            |next| next.huge_page_size_bytes = Some(GB),
+            expect![[r#"
+                ALTER SYSTEM SET huge_page_size = '1GB';
+                echo 1 > /proc/sys/vm/compact_memory
+                echo 42 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+                sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
+                # restart PostgreSQL (ends all sessions)
+                sysctl -w vm.nr_hugepages=0
+                # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]],
+        ),
+    ];
+    for (name, value, change, expected) in rows {
+        let mut scene = Scene::healthy();
+        scene.ram(128 * GB);
+        scene.on_huge_pages(42 * GB, 42 * GB);
+        expected.assert_eq(&planned(&scene.machine(), name, value, change));
+    }
+    // Half of the line is for something else.
+    let mut scene = Scene::healthy();
+    scene.ram(128 * GB);
+    scene.on_huge_pages(21 * GB, 21 * GB);
+    scene.more(10_752);
+    scene.asked(21_504);
+    expect![[r#"
+        ALTER SYSTEM SET shared_buffers = '10GB';
+        # restart PostgreSQL (ends all sessions)"#]]
+    .assert_eq(&planned(
+        &scene.machine(),
+        "shared_buffers",
+        "10GB",
+        |next| {
+            next.shared_memory_bytes = 10 * GB + 512 * MB;
+        },
+    ));
+}
