@@ -389,7 +389,7 @@ fn reserve() {
             critical will_run_out_of_memory: On small pages, the segment has yet to take 40 GB; 32 GB is available.
             # lower shared_buffers to 29408MB, or add 9503 MB of memory or swap: too little memory is available"#]])
         .see("runbook", expect![[r#"
-            sysctl -w vm.nr_hugepages=0
+            # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=0
             # lower shared_buffers to 29408MB, or add 9503 MB of memory or swap: too little memory is available"#]]),
         when("memory is just enough for the segment", |m| {
             m.on_small_pages(40 * GB, 0);
@@ -494,10 +494,10 @@ fn pool_held_by_other_programs() {
         )
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 8000 huge pages of 2 MB; 0 are available.
-            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 3036 MB of memory: too little memory is available for the pool"#]])
+            # free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders), or add 3036 MB of memory: too little memory is available for the pool"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 50 GB and leave 14 GB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
-            # free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or free or add 1311 MB of memory: too little memory is available"#]]),
+            # free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders), or free or add 1311 MB of memory: too little memory is available"#]]),
         when(
             "a server that was turned off would not fit in addition to a pool that others hold",
             |m| {
@@ -517,7 +517,7 @@ fn pool_held_by_other_programs() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
-            # free 1311 MB of memory, or free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders): too little memory is available for the pool"#]]),
+            # free 1311 MB of memory, or free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders): too little memory is available for the pool"#]]),
         when("/proc/meminfo is that of a container", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -575,7 +575,7 @@ fn pool_held_by_other_programs() {
         )
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.
-            # free 14623 MB of memory, lower shared_buffers by 14624MB, or free some of the 1000 huge pages of 2 MB that other programs have (hugeinfo_holders): too little memory is available for the pool"#]]),
+            # free 14623 MB of memory, lower shared_buffers by 14624MB, or free some of the 1000 huge pages of 2 MB that others hold (hugeinfo_holders): too little memory is available for the pool"#]]),
         when("huge_pages = on is pending, and the pool can grow", |m| {
             m.fall_back(0);
             m.waits(|next| {

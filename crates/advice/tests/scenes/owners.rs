@@ -126,11 +126,8 @@ fn idle_pages_of_another_size_are_used_first() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 16896 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)
             # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=16896"#]])
-        .see("runbook", expect![[r#"
-            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)
-            # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=16896"#]]),
+        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=16896"]),
         when("the size is set", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(GB);
@@ -146,7 +143,7 @@ fn idle_pages_of_another_size_are_used_first() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
             # start PostgreSQL
-            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
+            # if no other program needs 34 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
         when("too few are idle", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(GB);
@@ -161,7 +158,7 @@ fn idle_pages_of_another_size_are_used_first() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
             # start PostgreSQL
-            echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
+            # if no other program needs 32 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
     ]);
 }
 
@@ -172,7 +169,7 @@ fn pages_of_an_unknown_owner() {
             .see("pool_size", expect![[r#"
                 warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle: PostgreSQL needs none of them; 537 are needed.
                 # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"#]])
-            .see("runbook", expect!["sysctl -w vm.nr_hugepages=537"]),
+            .see("runbook", expect!["# if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"]),
         when("a boot line sets them", |m| {
             m.more(4096);
             m.asked(4633);
@@ -202,7 +199,7 @@ fn pages_of_an_unknown_owner() {
         .see("runbook", expect![[r#"
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)
             # stop PostgreSQL (ends all sessions)
-            sysctl -w vm.nr_hugepages=15360
+            # if no other program needs 15000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360
             # start PostgreSQL"#]]),
         when("a pool that a boot line sets grows", |m| {
             m.on_small_pages(6000 * MB, 2000);

@@ -563,7 +563,6 @@ fn other_page_sizes() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
             # if no other program needs the 16 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 16 huge pages of 1 GB (16 GB) are idle: PostgreSQL needs none of them.
@@ -580,7 +579,6 @@ fn other_page_sizes() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
             # if no other program needs the 8 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]]),
         when(
             "the cause is a memory limit, and 1 GB pages are idle",
@@ -599,7 +597,7 @@ fn other_page_sizes() {
             # as huge_pages"#]])
         .see("memory_left", expect![[r#"
             critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 4 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
-            # as huge_pages"#]]),
+            # raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"#]]),
         when(
             "the server holds the 2 MB pool that 1 GB pages would need",
             |m| {
@@ -623,7 +621,7 @@ fn idle_pages() {
             .see("pool_size", expect![[r#"
                 warning unused_pages: 3000 huge pages of 2 MB (6000 MB) are idle: PostgreSQL needs none of them; 537 are needed.
                 # if no other program needs 3000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"#]])
-            .see("runbook", expect![["sysctl -w vm.nr_hugepages=537"]]),
+            .see("runbook", expect!["# if no other program needs 3000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"]),
         when("a boot file requests the idle pages", |m| {
             m.more(7655);
             m.asked(8192);
@@ -640,7 +638,7 @@ fn idle_pages() {
             warning unused_pages: 7592 huge pages of 2 MB (15 GB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 600 at boot; 537 are needed.
             # if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"#]])
         .see("how_to_set_2", expect!["# if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"])
-        .see("runbook", expect![["sysctl -w vm.nr_hugepages=600"]]),
+        .see("runbook", expect!["# if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"]),
         when("the kernel command line requests idle 1 GB pages", |m| {
             m.ram(512 * GB);
             m.file("proc/cmdline", "hugepagesz=1G hugepages=64");
