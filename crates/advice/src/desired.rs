@@ -298,18 +298,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         Some(_) => pages,
         None => pages.max(not_read),
     };
-    match boot.change(size.0, pages.0) {
-        Some((Change::Edit(edit), _)) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
-        Some((Change::Words(words), _)) => Err(Decision::SetOnCommandLine(words)),
-        None => Err(Decision::SetAtBootElsewhere {
-            size,
-            pages,
-            why: match request {
-                Some(request) => format!("no command can change {}", request.place),
-                None => "no command can change the boot configuration".to_owned(),
-            },
-        }),
-    }
+    line(boot, size, pages).map(Some)
 }
 
 /// The line for a pool that shrinks, if it was made for the demands that have shrunk. Errors: why it
@@ -321,21 +310,29 @@ fn lower_line(machine: &Machine, change: &PoolChange) -> Result<Option<Step>, De
         pages,
         ..
     } = *change;
-    let boot = machine.next_boot();
     let asks_for_more = |boot: &&NextBoot| {
         boot.pages(size.0)
             .is_some_and(|request| Pages(request.pages) > pages)
     };
-    if pages >= before {
-        return Ok(None);
+    match machine.next_boot().filter(asks_for_more) {
+        Some(boot) if pages < before => line(boot, size, pages).map(Some),
+        _ => Ok(None),
     }
-    match boot
-        .filter(asks_for_more)
-        .and_then(|boot| boot.change(size.0, pages.0))
-    {
-        Some((Change::Edit(edit), _)) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
+}
+
+/// The change of the boot configuration to this number. Errors: why it cannot be made from here.
+fn line(boot: &NextBoot, size: PageSize, pages: Pages) -> Result<Step, Decision> {
+    match boot.change(size.0, pages.0) {
+        Some((Change::Edit(edit), _)) => Ok(Step::SetPoolAtBoot { size, pages, edit }),
         Some((Change::Words(words), _)) => Err(Decision::SetOnCommandLine(words)),
-        None => Ok(None),
+        None => Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: match boot.pages(size.0) {
+                Some(request) => format!("no command can change {}", request.place),
+                None => "no command can change the boot configuration".to_owned(),
+            },
+        }),
     }
 }
 

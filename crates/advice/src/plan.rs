@@ -203,7 +203,11 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
         huge_page_size_bytes: Some(other.0),
         ..next.clone()
     };
-    if demand::pages_of_next_start(&wanted, other, &with_other) > idle {
+    let starts = wanted.with_next_start(with_other.clone());
+    if demand::pages_of_next_start(&wanted, other, &with_other) > idle
+        || start::outcome(&starts) != StartOutcome::HugePages(other)
+        || starts.can_use_huge_pages().is_err()
+    {
         return None;
     }
     let set = |size: PageSize, pages| Step::SetPool { size, pages };

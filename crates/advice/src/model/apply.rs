@@ -256,7 +256,7 @@ impl Machine {
     }
 
     /// Whether cgroups let the next start use the huge pages that it maps, if it maps any.
-    fn can_use_huge_pages(&self) -> Result<(), Blocked> {
+    pub(crate) fn can_use_huge_pages(&self) -> Result<(), Blocked> {
         let StartOutcome::HugePages(size) = start::outcome(self) else {
             return Ok(());
         };

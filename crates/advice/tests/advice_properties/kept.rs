@@ -404,6 +404,7 @@ pub const ROWS: [Row; 21] = [
             spec.host.nodes_gb = vec![8];
             spec.server.next.percent_of_ram = 0;
             spec.server.next.plus_kb = 204_800;
+            spec.server.next.size = SizeSpec::Nth(0);
             spec.pools[0].persistent = Amount {
                 percent: 4,
                 plus: 0,
