@@ -528,6 +528,15 @@ pub(crate) fn idle_of_unknown_owner(machine: &Machine, size: PageSize) -> Pages 
     Pages(pool.persistent()) - used.max(by_line)
 }
 
+/// Pages of the pool that are needed, or that the boot configuration explains. `None`: unknown.
+pub(crate) fn without_unknown_owner(machine: &Machine, size: PageSize) -> Option<Pages> {
+    let demands = Demands::of(machine, size, &machine.next_start(), When::AfterRestart)?;
+    let needed = demands.sum(|who| *who != Who::UnknownOwner);
+    let has = Pages(machine.pool(size)?.persistent());
+    let by_line = at_boot(machine, size).map_or(Pages(0), |(pages, _)| pages);
+    Some(needed.max(by_line.min(has)))
+}
+
 /// The number of pages that a pool should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolTarget {

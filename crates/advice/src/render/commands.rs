@@ -128,11 +128,9 @@ pub(super) const WHERE_LIMITS_ARE_SET: &str =
 pub(crate) fn condition(machine: &Machine, at: &Machine, step: &Step) -> Option<String> {
     let (size, taken) = match step {
         Step::SetPool { size, pages } => {
-            let next = at.next_start();
-            let demands = Demands::of(at, *size, &next, When::AfterRestart)?;
-            let needed = demands.sum(|who| *who != Who::UnknownOwner);
             let idle = demand::idle_of_unknown_owner(machine, *size);
-            (*size, idle.min(needed + idle - *pages))
+            let others = demand::without_unknown_owner(at, *size)?;
+            (*size, idle.min(others + idle - *pages))
         }
         Step::Demote { from, pages, .. } => {
             let idle = demand::idle_of_unknown_owner(machine, *from);

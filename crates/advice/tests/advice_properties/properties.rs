@@ -95,7 +95,7 @@ fn all_steps(machine: &Machine) -> Vec<(String, Machine, Vec<Step>)> {
         let size = PageSize(pool.page_bytes);
         let remedy = how_to_set(machine, size);
         // As if the server requested that size.
-        let asking = machine.with_next_start(forecast::asking_for(machine, size));
+        let asking = machine.with_next_start(forecast::counted(machine, size));
         all.push((
             format!("how_to_set {size}"),
             asking,
@@ -1653,15 +1653,18 @@ pub fn healthy_after_a_boot_with_the_others_first(_: &Spec, machine: &Machine) -
     prop_assume!(size.is_some_and(|size| after.pool(size).is_some()));
     let size = size.expect("it was assumed");
     let line = after.next_boot().and_then(|boot| boot.pages(size.0));
-    prop_assume!(line.is_some() && !is_boot_fell_short(&after));
+    // The boot configuration is known.
+    prop_assume!(
+        after
+            .next_boot()
+            .is_some_and(|boot| !boot.is_unknown(size.0))
+    );
     let pages = Pages(line.map_or(0, |line| line.pages));
-    let demands = Demands::at_boot(&after, size, &next).expect("the pools are known");
+    let demands = Demands::at_boot(&after, size, &next);
+    prop_assume!(demands.is_some());
+    let demands = demands.expect("it was assumed");
     prop_assert!(pages >= demands.total(), "{pages}; {demands}");
     Ok(())
-}
-
-fn is_boot_fell_short(machine: &Machine) -> bool {
-    answer::finding(machine, CheckId::Reboot).status != Status::Ok
 }
 
 /// A demand that shrinks lowers its pool and the line that was made for it. So does "lower
@@ -1680,7 +1683,12 @@ pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> Test
     let target = PoolTarget::of(machine, size, &machine.next_start());
     prop_assume!(target.is_some());
     let now = target.expect("it was assumed").now.total();
-    prop_assume!(line.is_some_and(|line| Pages(line.pages) <= now));
+    prop_assume!(line.is_some_and(|line| (held..=now).contains(&Pages(line.pages))));
+    prop_assume!(
+        machine
+            .next_boot()
+            .is_some_and(|boot| boot.not_read.is_none())
+    );
     let mut next = machine.next_start();
     next.shared_memory_bytes /= 2;
     let planned = Planned {

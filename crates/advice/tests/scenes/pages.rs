@@ -551,7 +551,7 @@ fn other_page_sizes() {
         )
         .see("pool_size", expect![[r#"
             warning unused_pages: 1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.
-            # if no other program needs 974 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537
+            # if no other program needs 1511 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
         when("idle 1 GB pages can be split for the 2 MB pool", |m| {
             m.ram(128 * GB);
@@ -591,13 +591,14 @@ fn other_page_sizes() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            # if no other program needs the 20 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]])
+            # if no other program needs 20 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 20 huge pages of 1 GB (20 GB) are idle: PostgreSQL needs none of them.
             # as huge_pages"#]])
         .see("memory_left", expect![[r#"
             critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 4 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
-            # raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"#]]),
+            # as huge_pages"#]]),
         when(
             "the server holds the 2 MB pool that 1 GB pages would need",
             |m| {
@@ -636,9 +637,9 @@ fn idle_pages() {
         })
         .see("status", expect![[r#"
             warning unused_pages: 7592 huge pages of 2 MB (15 GB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 600 at boot; 537 are needed.
-            # if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"#]])
-        .see("how_to_set_2", expect!["# if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"])
-        .see("runbook", expect!["# if no other program needs 7529 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"]),
+            # if no other program needs 7592 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"#]])
+        .see("how_to_set_2", expect!["# if no other program needs 7592 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"])
+        .see("runbook", expect!["# if no other program needs 7592 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=600"]),
         when("the kernel command line requests idle 1 GB pages", |m| {
             m.ram(512 * GB);
             m.file("proc/cmdline", "hugepagesz=1G hugepages=64");
