@@ -238,10 +238,13 @@ fn planned(machine: &Machine, name: &str, value: &str, change: fn(&mut Server)) 
     commands(machine, &plan).join("\n")
 }
 
+/// A setting, its new value, the change of the next start, and the commands.
+type Setting = (&'static str, &'static str, fn(&mut Server), Expect);
+
 /// A demand that shrinks also lowers its pool, and the line that was made for it.
 #[test]
 fn plans_for_fewer_pages_leave_nothing_behind() {
-    let rows: [(&str, &str, fn(&mut Server), Expect); 3] = [
+    let rows: [Setting; 3] = [
         (
             "shared_buffers",
             "20GB",
