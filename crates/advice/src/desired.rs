@@ -34,8 +34,6 @@ pub(crate) struct Desired {
     /// Limits of cgroups to raise.
     pub(crate) limits: Vec<LimitChange>,
     pub(crate) pools: Vec<PoolChange>,
-    /// Restarts of the other servers for which a pool grows.
-    pub(crate) others: Vec<Step>,
     /// Whether the server has to read its files. A restart also does so.
     pub(crate) reload: bool,
     /// Whether the server has to be restarted now.
@@ -51,7 +49,7 @@ pub(crate) struct PoolChange {
     /// Persistent pages afterwards.
     pub(crate) pages: Pages,
     /// Restarts of the other servers whose pages are among them.
-    restarts: Vec<Step>,
+    pub(crate) restarts: Vec<Step>,
 }
 
 impl Desired {
@@ -89,9 +87,6 @@ impl Desired {
         unless_files_decide(machine)?;
         let mut desired = Self::with(machine, next, Vec::new(), restart)?;
         desired.pools.retain(|change| change.size == size);
-        desired
-            .others
-            .retain(|step| matches!(step, Step::RestartOther { size: of, .. } if *of == size));
         Ok(desired)
     }
 
@@ -111,21 +106,13 @@ impl Desired {
             settings,
             limits: size.map_or(Vec::new(), |size| limits::to_raise(machine, size, required)),
             pools: Vec::new(),
-            others: Vec::new(),
             reload: false,
             restart,
             next,
         };
         for pool in machine.pools() {
             let size = PageSize(pool.page_bytes);
-            let change = desired.pool_change(machine, size)?;
-            if let Some(change) = change
-                .as_ref()
-                .filter(|change| change.pages > change.before)
-            {
-                desired.others.extend(change.restarts.iter().cloned());
-            }
-            desired.pools.extend(change);
+            desired.pools.extend(desired.pool_change(machine, size)?);
         }
         Ok(desired)
     }

@@ -133,7 +133,11 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
         Order::Restart => steps.push(Step::Restart),
         Order::Stopped => steps.push(Step::Start),
     }
-    steps.extend(desired.others.iter().cloned());
+    let grown = desired
+        .pools
+        .iter()
+        .filter(|change| change.pages > change.before);
+    steps.extend(grown.flat_map(|change| change.restarts.iter().cloned()));
     for change in later.into_iter().chain(unknown) {
         set_pool(machine, change, &mut steps);
     }

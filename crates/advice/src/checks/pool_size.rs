@@ -163,16 +163,13 @@ fn sentence(target: &PoolTarget) -> String {
             target.now
         ),
         // Nobody that is known needs them.
-        _ if target.idle_for.is_none() && target.now.total() > Pages(0) => format!(
-            "{} idle: PostgreSQL needs none of them; {}.",
-            count(target.idle()),
-            target.now
-        ),
         _ if target.idle_for.is_none() => {
-            format!(
-                "{} idle: PostgreSQL needs none of them.",
-                count(target.idle())
-            )
+            let needed = match target.now.total() {
+                Pages(0) => String::new(),
+                _ => format!("; {}", target.now),
+            };
+            let idle = count(target.idle());
+            format!("{idle} idle: PostgreSQL needs none of them{needed}.")
         }
         _ => format!("{} idle; {}.", count(target.idle()), target.now),
     }
