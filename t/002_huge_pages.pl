@@ -108,6 +108,7 @@ SKIP:
 
 	$name = 'pool and overcommit together';
 	set_pool($kb, 3);
+	set_boot_pages(3);
 	set_overcommit($kb, $need - 3);
 	$seen = observe($node);
 	compare_pools($node, $seen, $name);
@@ -117,6 +118,7 @@ SKIP:
 	$seen = observe($node);
 	compare_pools($node, $seen, "$name, running");
 	compare_status($seen->{status}, { in_use => 't', status => 'warning', fits_after_restart => undef }, "$name, running");
+	set_boot_pages(undef);
 }
 
 # The kernel cannot remove pages that are in use or reserved. They become surplus, and cease to

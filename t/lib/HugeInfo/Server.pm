@@ -184,6 +184,8 @@ sub compare_pools
 		  : POSIX::ceil($real->{bytes} / ($kb * 1024));
 		my $numbers = pool_numbers($kernel, $own, $required);
 		$numbers->{recommended_nr_hugepages} += $seen->{asked_by_others} if $kb == default_page_kb();
+		# A server that was turned off is no demand.
+		$numbers->{recommended_nr_hugepages} -= $required if $seen->{status}{huge_pages} eq 'off';
 		my %expected = (
 			(map { ("${_}_pages" => $kernel->{$_}) } qw(total free reserved surplus overcommit)),
 			%$numbers,

@@ -218,8 +218,9 @@ impl fmt::Display for Decision {
                 instead,
             } => write!(
                 f,
-                "if no other program needs the {} that are idle, {} and restart PostgreSQL; otherwise, {instead}",
+                "if no other program needs the {} that {} idle, {} and restart PostgreSQL; otherwise, {instead}",
                 huge_pages(*pages, *size),
+                pages.verb("is", "are"),
                 change.trim_end_matches(';')
             ),
             Self::OtherServers {
