@@ -94,9 +94,9 @@ for ([ 'try, empty pool', 0 ], [ 'try, one page short', $need && $need - 1 ])
 		my ($name, $pages) = @$_;
 		needs_host($name);
 		pools_of_one_size($kb, $pages);
+		reset_settings();
 		# Without a line that sets them, idle pages could be those of another program.
 		set_boot_pages($pages ? $pages : undef);
-		reset_settings();
 		my $checks = compare_growth($name);
 		compare_restart($node, $checks, $kb,
 			{ status => 'warning', finding => qr/^On \d+ kB pages: huge_pages = try fell back\. Needs $need huge pages .*; $pages are available\.$/ }, { status => 'warning' }, $name);
