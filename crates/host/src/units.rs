@@ -14,6 +14,10 @@ pub struct Bytes(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageSize(pub u64);
 
+/// Pages of this size and larger stay on the kernel command line, because a running kernel rarely
+/// finds contiguous memory for them.
+pub const GIGANTIC: PageSize = PageSize(1 << 30);
+
 /// A number of huge pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pages(pub u64);
@@ -123,6 +127,21 @@ impl fmt::Display for Pages {
 pub fn huge_pages(count: Pages, size: PageSize) -> String {
     let noun = if count.0 == 1 { "page" } else { "pages" };
     format!("{count} huge {noun} of {size}")
+}
+
+/// A page size in the name of a resource of Kubernetes: `2Mi`.
+pub fn kubernetes_size(size: PageSize) -> String {
+    match size.0 >> 20 {
+        0 => format!("{}Ki", size.0 >> 10),
+        megabytes if megabytes < 1024 => format!("{megabytes}Mi"),
+        megabytes => format!("{}Gi", megabytes >> 10),
+    }
+}
+
+/// Huge pages as a resource of Kubernetes: `hugepages-2Mi: 1074Mi`.
+pub fn kubernetes_resource(bytes: Bytes, size: PageSize) -> String {
+    let megabytes = bytes.megabytes_at_least();
+    format!("hugepages-{}: {megabytes}Mi", kubernetes_size(size))
 }
 
 /// Parses a size such as `2MB`, `1 GB`, `64Mi`, `2048kB` or `1G`, as PostgreSQL, Kubernetes and the

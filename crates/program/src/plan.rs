@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use host::{
     linux::{hugepages, meminfo, pages, root::Root},
     server::state::{HugePages, Server, SharedMemoryType},
-    units::{Bytes, PageSize, Pages, huge_pages},
+    units::{Bytes, PageSize, Pages, huge_pages, kubernetes_resource},
 };
 use serde_json::json;
 
@@ -132,17 +132,6 @@ pub(crate) fn target(machine: &Machine) -> Result<Forecast, Error> {
         .ok_or_else(|| Error::with_hint("the default huge page size is unknown", "Use --page-size"))
 }
 
-/// Huge pages as a resource of Kubernetes.
-pub(crate) fn resource(pages: Pages, size: PageSize) -> String {
-    let bytes = pages * size;
-    let unit = match size.0 >> 20 {
-        0 => format!("{}Ki", size.0 >> 10),
-        megabytes if megabytes < 1024 => format!("{megabytes}Mi"),
-        megabytes => format!("{}Gi", megabytes >> 10),
-    };
-    format!("hugepages-{unit}: {}Mi", bytes.megabytes_at_least())
-}
-
 /// Whether this host has huge pages, which others might use. Also if its pools cannot be read.
 fn has_pools() -> bool {
     !hugepages::read(&Root::system()).is_ok_and(|pools| pools.iter().all(|pool| pool.total == 0))
@@ -261,7 +250,7 @@ impl Planning {
     fn k8s(&self) -> Result<String, Error> {
         let target = target(&self.machine)?;
         let size = PageSize(target.pool.page_bytes);
-        let resource = resource(target.required, size);
+        let resource = kubernetes_resource(target.required * size, size);
         let values = format!("{{ memory: 2Gi, {resource} }}");
         Ok(format!(
             "# {} for {} of shared memory, {} more than shared_buffers.\n\

@@ -14,7 +14,7 @@ use advice::{
 use clap::Args;
 use host::{
     escape,
-    units::{PageSize, Pages, huge_pages},
+    units::{PageSize, Pages, huge_pages, kubernetes_resource},
 };
 use serde_json::json;
 
@@ -23,7 +23,6 @@ use crate::{
     error::Error,
     machine,
     next_start::NextStart,
-    plan,
     planned::Detail,
     postgres, probe,
     status::{Format, with_state},
@@ -89,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         .filter(|_| is_container == Some(true) || checks.iter().any(is_limited))
         .map(|target| {
             let size = PageSize(target.pool.page_bytes);
-            let resource = plan::resource(target.required, size);
+            let resource = kubernetes_resource(target.required * size, size);
             format!("In Kubernetes, requests and limits need {resource}")
         });
     Ok(Done {

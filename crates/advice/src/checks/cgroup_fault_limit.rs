@@ -20,11 +20,8 @@ use crate::{
 };
 use host::{
     escape,
-    server::{
-        pod_limits,
-        state::{Backing, HugePages},
-    },
-    units::{PageSize, capitalized},
+    server::state::{Backing, HugePages},
+    units::{PageSize, capitalized, kubernetes_size},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -126,7 +123,7 @@ fn decision(machine: &Machine) -> Option<Decision> {
     Some(Decision::Text(format!(
         "raise the limit above this cgroup to at least {} MB (in Kubernetes, hugepages-{} of the pod), or lower shared_buffers",
         bytes.megabytes_at_least(),
-        pod_limits::size_name(size.0)
+        kubernetes_size(size)
     )))
 }
 

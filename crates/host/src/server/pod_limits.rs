@@ -9,13 +9,16 @@ use std::ffi::{OsStr, OsString};
 use crate::{
     escape,
     linux::cgroup::{Group, Limits},
-    units::parse_size,
+    units::{PageSize, kubernetes_size, parse_size},
 };
 
 use crate::server::facts::{Facts, InvalidLimit};
 
 /// Maximum number of characters shown, longer than any valid number of bytes.
 const LONGEST_SHOWN: usize = 40;
+
+/// A number of at least this size is a number of bytes: in kilobytes, it would be 256 GB.
+const LEAST_OF_BYTES: u64 = 256 << 20;
 
 impl Facts {
     /// Adds the limits in the environment, as cgroups above all others. An empty variable is
@@ -31,10 +34,11 @@ impl Facts {
             let Some(value) = environment(&variable).filter(|value| !value.is_empty()) else {
                 continue;
             };
-            // Kubernetes limits are multiples of the page size. Any other number means that a
+            // Kubernetes limits are multiples of the page size. Any other small number means that a
             // divisor has changed the unit.
-            let is_whole = |bytes: &u64| bytes.is_multiple_of(page_bytes);
-            let Some(bytes) = bytes(&value).filter(is_whole) else {
+            let is_of_bytes =
+                |bytes: &u64| bytes.is_multiple_of(page_bytes) || *bytes >= LEAST_OF_BYTES;
+            let Some(bytes) = bytes(&value).filter(is_of_bytes) else {
                 self.invalid_limits.push(InvalidLimit {
                     page_bytes,
                     variable,
@@ -66,19 +70,8 @@ impl Facts {
 /// The name of the variable: `PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi` for the Kubernetes resource
 /// `hugepages-2Mi`.
 fn variable(page_bytes: u64) -> String {
-    format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{}", size_name(page_bytes))
-}
-
-/// A page size as in the Kubernetes resource `hugepages-2Mi`.
-pub fn size_name(page_bytes: u64) -> String {
-    let kilobytes = page_bytes >> 10;
-    if kilobytes >= 1 << 20 {
-        format!("{}Gi", kilobytes >> 20)
-    } else if kilobytes >= 1 << 10 {
-        format!("{}Mi", kilobytes >> 10)
-    } else {
-        format!("{kilobytes}Ki")
-    }
+    let size = kubernetes_size(PageSize(page_bytes));
+    format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}")
 }
 
 /// Parses a number of bytes. Kubernetes quantities are signed 64-bit integers.

@@ -13,13 +13,10 @@ use crate::linux::{
     mounts::of_machine,
     root::Root,
 };
+use crate::units::{GIGANTIC, PageSize};
 
 /// This directory exists if systemd started the machine (sd_booted(3)).
 const SYSTEMD: &str = "/run/systemd/system";
-
-/// Pages of this size and larger stay on the kernel command line, because a running kernel rarely
-/// finds contiguous memory for them.
-const GIGANTIC: u64 = 1 << 30;
 
 /// The longest line that is replaced.
 const LONGEST: usize = 1000;
@@ -189,7 +186,7 @@ impl NextBoot {
         // sysctl.d sets only pages of the default size.
         let is_default = self.inputs.kernel.default_bytes == Some(page_bytes);
         let is_on_line = (self.last(page_bytes)).is_some_and(|r| r.place.is_command_line());
-        if !is_default || page_bytes >= GIGANTIC && is_on_line {
+        if !is_default || PageSize(page_bytes) >= GIGANTIC && is_on_line {
             let (words, after) = self.change_words(page_bytes, pages)?;
             return Some((Change::Words(words), after));
         }
