@@ -90,10 +90,22 @@ sub plugin_by_sql
 	# sort is stable, so the most important of several equally bad checks is first
 	my ($worst, @others) = sort { $b->{severity} <=> $a->{severity} } @chosen;
 	my @bad = grep { $_->{severity} > 0 } $worst, @others;
-	my @also = map { $_->{name} } @bad[ 1 .. $#bad ];
+	# Checks with the same remedy are one problem.
+	my %cause = map { $_->{name} => ($_->{remedy} // '') =~ /^# as (\w+)$/ ? $1 : $_->{name} } @all;
+	my (@problems, %problem);
+	for my $check (@bad)
+	{
+		my $cause = $cause{ $check->{name} };
+		push @problems, $problem{$cause} = [] unless $problem{$cause};
+		push @{ $problem{$cause} }, $check;
+	}
+	my $names = sub { join ', ', map { $_->{name} } @_ };
+	my $same = sub { my ($problem) = @_; return @$problem > 1 ? 'same cause: ' . $names->(@$problem[ 1 .. $#$problem ]) : () };
 
 	my $first = !@bad && !@names && $row->{status} eq 'ok' ? $row->{reason} : "$worst->{name}: $worst->{finding}";
-	$first .= ' (and ' . @also . ' more: ' . join(', ', @also) . ')' if @also;
+	my @also = @problems ? $same->($problems[0]) : ();
+	push @also, "and $#problems more: " . $names->(map { $_->[0] } @problems[ 1 .. $#problems ]) if @problems > 1;
+	$first .= ' (' . join('; ', @also) . ')' if @also;
 	my %count = map { my $status = $_; $status => scalar grep { $_->{status} eq $status } @chosen } qw(critical warning unknown);
 	my $figures = join ' ', "checks_critical=$count{critical};;0;0;", "checks_warning=$count{warning};0;;0;", "checks_unknown=$count{unknown};;;0;",
 	  map { my ($label, $value, $most) = @$_; "$label=" . ($value // 'U') . ";;;0;$most" }
@@ -103,11 +115,11 @@ sub plugin_by_sql
 
 	my %remedy = map { $_->{name} => $_->{remedy} // '' } @all;
 	my $more = '';
-	for my $check (@bad)
+	for my $problem (@problems)
 	{
 		# A remedy can refer to that of a check that is not in the output.
-		my ($other) = $remedy{ $check->{name} } =~ /^# as (\w+)$/;
-		my $remedy = $other && !$is_chosen{$other} ? $remedy{$other} : $remedy{ $check->{name} };
+		my $check = $problem->[0];
+		my $remedy = join "\n", grep { $_ ne '' } $remedy{ $cause{ $check->{name} } }, map { "# $_" } $same->($problem);
 		$more .= uc($check->{status}) . ": $check->{name}: $check->{finding}\n$remedy\n";
 	}
 	my ($line, $rest) = map { shape(s/\|/¦/gr) } $first, $more;

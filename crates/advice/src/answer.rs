@@ -26,7 +26,7 @@ pub struct Answer {
     /// The answer for the whole server.
     pub verdict: Verdict,
     /// The check that decides the verdict.
-    worst: Option<CheckId>,
+    pub(crate) worst: Option<CheckId>,
     /// The remedy of `reboot` where no other row has the plan, which ends sessions.
     at_boot: Remedy,
 }
@@ -121,6 +121,7 @@ impl Answer {
                     id,
                     is_muted: id.is_muted(machine),
                     remedy: remedy(id, &finding),
+                    same_as: None,
                     finding,
                 })
                 .collect(),
@@ -171,12 +172,21 @@ impl Answer {
         order.sort_by_key(|&at| (!is_shown(&rows[at]), is_late(&rows[at])));
         let mut printed: Vec<(CheckId, Remedy)> = Vec::new();
         for at in order {
-            let CheckResult { id, remedy, .. } = &mut rows[at];
+            let is_shown = is_shown(&rows[at]);
+            let CheckResult {
+                id,
+                remedy,
+                same_as,
+                ..
+            } = &mut rows[at];
             if *remedy == Remedy::Nothing {
                 continue;
             }
             match printed.iter().find(|(_, earlier)| earlier == remedy) {
-                Some((earlier, _)) => *remedy = Remedy::As(*earlier),
+                Some((earlier, _)) => {
+                    *remedy = Remedy::As(*earlier);
+                    *same_as = Some(*earlier).filter(|_| is_shown);
+                }
                 None if *id == CheckId::Reboot && remedy.is_disruptive() => {
                     *remedy = self.at_boot.clone();
                 }

@@ -1,5 +1,7 @@
 //! The result of a check, with its remedy.
 
+use std::cmp::Reverse;
+
 pub use super::{
     checks::CheckId,
     finding::{Finding, Status, Unknown},
@@ -15,6 +17,8 @@ pub struct CheckResult {
     pub finding: Finding,
     /// The means to fix it.
     pub remedy: Remedy,
+    /// An earlier check that has the same remedy, so both are one problem.
+    pub same_as: Option<CheckId>,
 }
 
 impl CheckResult {
@@ -27,4 +31,31 @@ impl CheckResult {
     pub fn needs_attention(&self) -> bool {
         self.finding.status.needs_attention() && !self.is_muted
     }
+}
+
+/// Groups checks by their remedy: one cause is one problem. In each problem and among the problems,
+/// the worst check comes first.
+pub fn problems<'a>(
+    checks: impl IntoIterator<Item = &'a CheckResult>,
+) -> Vec<Vec<&'a CheckResult>> {
+    let mut checks: Vec<_> = checks.into_iter().collect();
+    checks.sort_by_key(|check| Reverse(check.finding.status));
+    let cause = |check: &CheckResult| check.same_as.unwrap_or(check.id);
+    let mut problems: Vec<Vec<&CheckResult>> = Vec::new();
+    for check in checks {
+        let known = problems
+            .iter_mut()
+            .find(|problem| problem.iter().any(|other| cause(other) == cause(check)));
+        match known {
+            Some(problem) => problem.push(check),
+            None => problems.push(vec![check]),
+        }
+    }
+    problems
+}
+
+/// The names of checks, separated by commas.
+pub fn names<'a>(checks: impl IntoIterator<Item = &'a &'a CheckResult>) -> String {
+    let names: Vec<_> = checks.into_iter().map(|check| check.name()).collect();
+    names.join(", ")
 }

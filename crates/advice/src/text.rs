@@ -2,7 +2,7 @@
 
 use super::{
     answer::{Answer, Verdict},
-    check::{CheckId, Finding, Status},
+    check::{CheckId, Finding, Status, names, problems},
     render::Place,
     runbook::{self, Row},
 };
@@ -104,13 +104,27 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
         CheckId::Reboot,
         CheckId::HugePages,
     ];
-    let others = checks.iter().filter(|check| check.needs_attention());
-    for check in others.filter(|check| !shown.contains(&check.id)) {
-        let Finding { status, text, .. } = &check.finding;
-        lines.extend(labeled(
-            check.name(),
-            &format!("{}: {text}", status.as_str()),
-        ));
+    let is_shown = |id: CheckId| shown.contains(&id) || Some(id) == answer.worst;
+    let attention = checks.iter().filter(|check| check.needs_attention());
+    for problem in problems(attention) {
+        let [first, others @ ..] = problem.as_slice() else {
+            continue;
+        };
+        if !is_shown(first.id) {
+            let Finding { status, text, .. } = &first.finding;
+            lines.extend(labeled(
+                first.name(),
+                &format!("{}: {text}", status.as_str()),
+            ));
+        }
+        let others: Vec<_> = others.iter().filter(|check| !is_shown(check.id)).collect();
+        if !others.is_empty() {
+            let names = names(others.into_iter());
+            lines.extend(labeled(
+                "same cause",
+                &format!("{names} (as {})", first.name()),
+            ));
+        }
     }
     let rows = runbook::for_answer(machine, answer);
     for (number, row) in (1..).zip(&rows) {
@@ -135,7 +149,7 @@ fn at_full_load(machine: &Machine) -> Option<String> {
     let (small, huge) = small_and_huge(machine, &costs)?;
     (small.is_used == Some(true)).then(|| {
         format!(
-            "With {} connections: up to {}. On {} pages: up to {}.",
+            "Of the shared memory alone, with {} connections: up to {}. On {} pages: up to {}.",
             facts.max_connections,
             Bytes(small.max_connections),
             PageSize(huge.page_bytes),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use advice::{
     answer::Answer,
-    check::{CheckId, CheckResult, Remedy, Status},
+    check::{CheckId, CheckResult, Remedy, Status, names, problems},
     model::machine::Machine,
     render,
     status::StatusRow,
@@ -128,20 +128,21 @@ pub(crate) fn indented(remedy: Option<String>) -> String {
 }
 
 /// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
-/// important one of several, the names of the other checks, the performance data, and the findings
+/// important one of several, the names of the other checks, the performance data, and the problems
 /// with their remedies. If all checks are ok and `is_whole`, the verdict on the server comes first.
 fn to_nagios(machine: &Machine, row: StatusRow, checks: &[CheckResult], is_whole: bool) -> String {
     let count = |status| {
         let of_status = checks.iter().filter(|check| check.finding.status == status);
         of_status.count()
     };
-    let mut bad: Vec<_> = checks
-        .iter()
-        .filter(|check| check.finding.status > Status::Ok)
-        .collect();
     // Stable: the checks are in the order of importance.
-    bad.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
-    let worst = bad.first().copied().or(checks.first());
+    let bad = problems(
+        checks
+            .iter()
+            .filter(|check| check.finding.status > Status::Ok),
+    );
+    let worst = bad.first().and_then(|problem| problem.first().copied());
+    let worst = worst.or(checks.first());
     let (status, first) = match worst {
         Some(check)
             if is_whole
@@ -156,10 +157,15 @@ fn to_nagios(machine: &Machine, row: StatusRow, checks: &[CheckResult], is_whole
         ),
         None => (Status::Ok, "all checks are ignored".to_owned()),
     };
-    let others: Vec<_> = bad.iter().skip(1).map(|check| check.name()).collect();
-    let more = match others.as_slice() {
+    let same = bad.first().map_or(&[][..], |problem| &problem[1..]);
+    let others: Vec<_> = bad.iter().skip(1).map(|problem| problem[0]).collect();
+    let same = (!same.is_empty()).then(|| format!("same cause: {}", names(same)));
+    let others =
+        (!others.is_empty()).then(|| format!("and {} more: {}", others.len(), names(&others)));
+    let more: Vec<_> = same.into_iter().chain(others).collect();
+    let more = match more.as_slice() {
         [] => String::new(),
-        names => format!(" (and {} more: {})", names.len(), names.join(", ")),
+        more => format!(" ({})", more.join("; ")),
     };
     let flag = |value: Option<bool>| value.map(u64::from);
     let critical = count(Status::Critical);
@@ -201,13 +207,23 @@ fn to_nagios(machine: &Machine, row: StatusRow, checks: &[CheckResult], is_whole
         printable(&first),
         figures.join(" ")
     );
-    for check in bad {
-        let name = check.name();
-        let status = check.finding.status.as_str().to_uppercase();
-        let _ = writeln!(text, "{status}: {name}: {}", printable(&check.finding.text));
-        let remedy = render::remedy(machine, &check.remedy);
+    for problem in bad {
+        let Some((first, same)) = problem.split_first() else {
+            continue;
+        };
+        let name = first.name();
+        let status = first.finding.status.as_str().to_uppercase();
+        let _ = writeln!(text, "{status}: {name}: {}", printable(&first.finding.text));
+        let remedies = problem.iter().map(|check| &check.remedy);
+        let remedy = remedies
+            .into_iter()
+            .find(|remedy| !matches!(remedy, Remedy::As(_)));
+        let remedy = remedy.and_then(|remedy| render::remedy(machine, remedy));
         for line in indented(remedy).lines() {
             let _ = writeln!(text, "{}", printable(line));
+        }
+        if !same.is_empty() {
+            let _ = writeln!(text, "    # same cause: {}", names(same));
         }
     }
     text

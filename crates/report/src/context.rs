@@ -2,7 +2,7 @@
 
 use advice::{
     answer::{Answer, Verdict},
-    check::{CheckId, CheckResult},
+    check::{CheckId, CheckResult, problems},
     model::{
         forecast::Forecast,
         page_tables::{self, Cost},
@@ -70,18 +70,14 @@ impl Advice {
         }
     }
 
-    /// The checks that need attention, the worst first.
-    pub(crate) fn need_attention(&self) -> Vec<&CheckResult> {
-        let mut checks: Vec<_> = self
-            .checks
-            .iter()
-            .filter(|check| check.needs_attention())
-            .collect();
-        checks.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
-        checks
+    /// The checks that need attention, by problem: those that have the same remedy.
+    pub(crate) fn problems(&self) -> Vec<Vec<&CheckResult>> {
+        problems(self.checks.iter().filter(|check| check.needs_attention()))
     }
 
     pub(crate) fn is_bad(&self, id: CheckId) -> bool {
-        self.need_attention().iter().any(|check| check.id == id)
+        self.checks
+            .iter()
+            .any(|check| check.id == id && check.needs_attention())
     }
 }

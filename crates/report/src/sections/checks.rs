@@ -9,9 +9,12 @@ use crate::{
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let attention = context.advice.need_attention();
+    let problems = context.advice.problems();
+    let attention: Vec<_> = problems.iter().map(|problem| problem[0]).collect();
+    // The other checks of a problem are shown below, because they have the same cause.
     let checks = context.advice.checks.iter();
-    let mut others: Vec<_> = checks.filter(|check| !check.needs_attention()).collect();
+    let is_first = |check: &&CheckResult| attention.iter().any(|first| first.id == check.id);
+    let mut others: Vec<_> = checks.filter(|check| !is_first(check)).collect();
     others.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
     let counts = [
         Status::Critical,

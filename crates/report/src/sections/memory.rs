@@ -201,7 +201,7 @@ fn need(forecast: &Forecast) -> Markup {
             },
         }
         @if let Some(missing) = forecast.shortfall.filter(|&pages| pages > Pages(0)) {
-            strong { (missing) " too few" } ". "
+            strong { (missing) " too few for this server" } ". "
         }
         (fits)
     }

@@ -84,11 +84,11 @@ fn chart(context: &Context<'_>, pair: &Pair<'_>) -> Markup {
         };
         let pages = PageSize(cost.page_bytes);
         format!(
-            "{pages} pages{state}: up to {}",
+            "{pages} pages{state}: up to {} for shared memory",
             Bytes(cost.max_connections)
         )
     };
-    let label = format!("Page tables of up to {max_connections} connections");
+    let label = format!("Page tables for shared memory, of up to {max_connections} connections");
     html! {
         svg class="lines" role="img" aria-label=(label) width="100%" height="150" {
             @if wastes {
@@ -122,6 +122,7 @@ fn chart(context: &Context<'_>, pair: &Pair<'_>) -> Markup {
                     }
                     " " (count(connections, "connection", "connections")) " now, "
                     (count(processes.len(), "process", "processes")) ": " (Bytes(now))
+                    " with private memory"
                 }
             }
         }

@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let verdict = &context.advice.verdict;
-    let attention = context.advice.need_attention();
+    let problems = context.advice.problems();
     html! {
         section id="summary" aria-label="Summary" {
             @if let Some(Headline { figure, sentence }) = Headline::of(context) {
@@ -25,12 +25,16 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             }
             div class=(format!("verdict {}", verdict.status.as_str())) {
                 p { (badge(verdict.status)) (context.shown(&verdict.reason)) }
-                @if !attention.is_empty() {
+                @if !problems.is_empty() {
                     p {
-                        (count(attention.len(), "check needs", "checks need")) " attention: "
-                        @for (index, check) in attention.iter().enumerate() {
+                        (count(problems.len(), "problem", "problems")) ": "
+                        @for (index, problem) in problems.iter().enumerate() {
                             @if index > 0 { ", " }
-                            a href=(format!("#check-{}", check.name())) { (check.name()) }
+                            @for (index, check) in problem.iter().enumerate() {
+                                @if index == 1 { " (same cause: " } @else if index > 1 { ", " }
+                                a href=(format!("#check-{}", check.name())) { (check.name()) }
+                            }
+                            @if problem.len() > 1 { ")" }
                         }
                         "."
                     }
