@@ -19,7 +19,7 @@ use host::{
         configuration::RequestedPages,
         state::{Backing, Files, HugePages, Server, SharedMemoryType},
     },
-    units::{PageSize, Pages, huge_pages},
+    units::{GIGANTIC, PageSize, Pages, huge_pages},
 };
 
 /// The desired state, as far as it differs from the machine.
@@ -342,7 +342,7 @@ fn unless_start_is_safe(machine: &Machine, size: PageSize, own: Pages) -> Option
     }
     let low = limits::to_raise(machine, size, own);
     if !low.is_empty() {
-        return Some(Decision::RaiseLimitOutside);
+        return Some(decision::raise_limit(machine, size, own));
     }
     let by = memory::missing_for_huge_pages(machine, own * size)?;
     Some(Decision::RaiseMemoryLimit { by })
@@ -356,7 +356,10 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
     };
     let kernel = Kernel {
         sizes: Some(machine.pools().map(|pool| pool.page_bytes).collect()),
-        default_bytes: Some(default.0),
+        // A size that is given for another host is not always its default.
+        default_bytes: Some(default)
+            .filter(|size| *size < GIGANTIC)
+            .map(|size| size.0),
     };
     let boot = NextBoot::parse("", &[("/etc/sysctl.d/README", "")], true, kernel);
     let pages = demand::pages_of_next_start(machine, size, next);

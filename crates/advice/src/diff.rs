@@ -128,11 +128,27 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     if order != Order::Stopped || machine.server_state != ServerState::Running {
         steps.extend(boot.iter().cloned());
     }
-    match order {
-        Order::Running => {}
-        Order::Restart => steps.push(Step::Restart),
-        Order::Stopped => steps.push(Step::Start),
-    }
+    let starts = match order {
+        Order::Running => None,
+        Order::Restart => Some(Step::Restart),
+        Order::Stopped => Some(Step::Start),
+    };
+    // The kernel might allocate fewer pages than requested, and `sysctl -w` does not report it.
+    let is_needed = |change: &&PoolChange| {
+        (starts.is_some() && desired.size == Some(change.size)) || !change.restarts.is_empty()
+    };
+    let needed = desired
+        .pools
+        .iter()
+        .filter(|change| change.pages > change.before)
+        .filter(is_needed);
+    steps.extend(needed.map(|change| Step::CheckPool {
+        size: change.size,
+        before: change.before,
+        pages: change.pages,
+        did_run: machine.server_state == ServerState::Running,
+    }));
+    steps.extend(starts);
     let grown = desired
         .pools
         .iter()

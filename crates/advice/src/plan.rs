@@ -172,6 +172,12 @@ impl Plan {
     pub(crate) fn is_disruptive(&self) -> bool {
         self.steps.iter().any(Step::is_disruptive)
     }
+
+    /// Whether the first decision comes before the steps, because these are only for the next boot.
+    pub(crate) fn decides_first(&self) -> bool {
+        let is_of_boot = |step: &Step| matches!(step, Step::SetPoolAtBoot { .. });
+        !self.remaining.is_empty() && self.steps.iter().all(is_of_boot)
+    }
 }
 
 /// The question whether to use idle pages of another size before a second pool grows. A page size

@@ -1,11 +1,11 @@
 //! All steps from a machine to a healthy one, or to a planned configuration.
 
-use std::mem::discriminant;
+use std::{cmp::Reverse, mem::discriminant};
 
 use super::{
     answer::{self, Answer, Verdict},
     check::Remedy,
-    checks::Cure,
+    checks::CheckId,
     decision::Decision,
     desired,
     plan::Plan,
@@ -36,9 +36,9 @@ pub struct Row {
     pub is_disruptive: bool,
 }
 
-/// The steps of all checks that are not muted, in order, then the decisions.
+/// The steps and decisions of all checks that are not muted, in order.
 pub fn for_answer(machine: &Machine, answer: &Answer) -> Vec<Row> {
-    rows(machine, Vec::new(), remedies(answer, Plan::default()))
+    rows(machine, Vec::new(), items(answer, Plan::default()))
 }
 
 /// The changes to a planned configuration, and the steps that the machine then needs. If the next
@@ -55,58 +55,87 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
             let answer = Answer::with_plan(&changed, findings, plan.clone());
             // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
-            rows(
-                machine,
-                changes,
-                remedies(&answer, plan.unwrap_or_default()),
-            )
+            rows(machine, changes, items(&answer, plan.unwrap_or_default()))
         }
         // The planned settings do not cause the decision.
         Err(_) if planned.next == machine.next_start() => {
             let answer = Answer::of(&changed);
-            rows(machine, changes, remedies(&answer, Plan::default()))
+            rows(machine, changes, items(&answer, Plan::default()))
         }
         Err(first) => vec![decision(first)],
     }
 }
 
-/// Adds the remedies of all checks that are not muted to a plan. Changes of the service take effect
-/// at the restart, if there is one.
-fn remedies(answer: &Answer, mut all: Plan) -> Plan {
-    let mut own = Vec::new();
-    for check in answer.checks().into_iter().filter(|check| !check.is_muted) {
+/// An item of the runbook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Item {
+    Step(Step),
+    Decision(Decision),
+}
+
+/// The plan, and the remedies of all checks that are not muted, the worst check first.
+fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
+    let mut items = Vec::new();
+    // Changes of the service, which the restart needs.
+    let mut for_restart = Vec::new();
+    add(&mut items, plan);
+    let mut checks = answer.checks();
+    checks.retain(|check| !check.is_muted);
+    checks.sort_by_key(|check| Reverse(check.finding.status));
+    for check in checks {
+        let items = match check.id {
+            CheckId::OomProtection | CheckId::NumaSegment => &mut for_restart,
+            _ => &mut items,
+        };
         match check.remedy {
-            Remedy::Steps(plan) => {
-                let steps = match check.id.cure() {
-                    Cure::Steps(_) => &mut own,
-                    _ => &mut all.steps,
-                };
-                let known = steps.clone();
-                steps.extend(plan.steps.into_iter().filter(|step| !known.contains(step)));
-                all.remaining.extend(plan.remaining);
-            }
-            Remedy::NeedsDecision(decision) => all.remaining.push(decision),
+            Remedy::Steps(plan) => add(items, plan),
+            Remedy::NeedsDecision(decision) => add_decision(items, decision),
             Remedy::As(_) | Remedy::Nothing => {}
         }
     }
-    let restart = all.steps.iter().position(Step::is_disruptive);
-    let at = restart.unwrap_or(all.steps.len());
-    all.steps.splice(at..at, own);
-    let mut remaining: Vec<Decision> = Vec::new();
-    for decision in all.remaining {
-        // The larger of two figures for the same memory is enough.
-        let missing = decision.missing();
-        let is_same = |other: &Decision| {
-            let is_of_kind = discriminant(other) == discriminant(&decision);
-            *other == decision || missing.is_some() && is_of_kind
-        };
-        match remaining.iter_mut().find(|other| is_same(other)) {
-            Some(other) if missing > other.missing() => *other = decision,
-            Some(_) => {}
-            None => remaining.push(decision),
+    let ends_sessions = |item: &Item| matches!(item, Item::Step(step) if step.is_disruptive());
+    let checks_pool = |item: &Item| matches!(item, Item::Step(Step::CheckPool { .. }));
+    let restart = items.iter().position(ends_sessions);
+    let at = restart.map(|at| match items[..at].last() {
+        Some(last) if checks_pool(last) => at - 1,
+        _ => at,
+    });
+    let at = at.unwrap_or(items.len());
+    items.splice(at..at, for_restart);
+    items
+}
+
+/// Adds a plan. Lines for the next boot do not help now, so the first decision comes before them.
+fn add(items: &mut Vec<Item>, plan: Plan) {
+    let is_first = plan.decides_first();
+    let mut remaining = plan.remaining.into_iter();
+    if is_first && let Some(first) = remaining.next() {
+        add_decision(items, first);
+    }
+    for step in plan.steps.into_iter().map(Item::Step) {
+        if !items.contains(&step) {
+            items.push(step);
         }
     }
-    Plan { remaining, ..all }
+    remaining.for_each(|decision| add_decision(items, decision));
+}
+
+/// Adds a decision. The larger of two figures for the same memory is enough.
+fn add_decision(items: &mut Vec<Item>, decision: Decision) {
+    let missing = decision.missing();
+    let mut decisions = items.iter_mut().filter_map(|item| match item {
+        Item::Decision(decision) => Some(decision),
+        Item::Step(_) => None,
+    });
+    let same = decisions.find(|other| {
+        let is_of_kind = discriminant(*other) == discriminant(&decision);
+        **other == decision || missing.is_some() && is_of_kind
+    });
+    match same {
+        Some(other) if missing > other.missing() => *other = decision,
+        Some(_) => {}
+        None => items.push(Item::Decision(decision)),
+    }
 }
 
 fn decision(decision: Decision) -> Row {
@@ -121,61 +150,63 @@ fn decision(decision: Decision) -> Row {
     }
 }
 
-fn rows(machine: &Machine, changes: Vec<Step>, plan: Plan) -> Vec<Row> {
-    let steps = [changes, plan.steps].concat();
+fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
+    let changes = changes.into_iter().map(Item::Step);
+    let items: Vec<_> = changes.chain(items).collect();
     let mut at = machine.clone();
     let mut before = status(&at);
-    let mut rows = Vec::with_capacity(steps.len());
-    for (index, step) in steps.iter().enumerate() {
+    let mut rows = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let step = match item {
+            Item::Step(step) => step,
+            Item::Decision(left) => {
+                rows.push(decision(left.clone()));
+                continue;
+            }
+        };
         let after = at.apply(step).ok();
         let expected = after
             .as_ref()
             .map(status)
             .filter(|status| *status != before);
         let mut why = render::why(&at, step);
-        if let Some(check) = render::before_start(machine, &steps[..index], &at, step) {
-            why = format!("{why}; {check}");
-        }
         if let Some(note) = render::more_at_boot(&at, step) {
             why = format!("{why}; {note}");
         }
-        let lines = render::command(&at, step);
+        let command = render::command(&at, step);
         // A command with a condition is not there to be pasted.
-        let condition = render::condition(machine, &at, step).zip(lines.clone());
+        let condition = render::condition(machine, &at, step).zip(command.clone());
         let conditional = condition.map(|(condition, command)| format!("{condition}: {command}"));
-        let lines = lines.filter(|_| conditional.is_none());
-        let without_command = || lines.is_none().then(|| render::instruction(&at, step));
-        let instruction = conditional.or_else(without_command);
-        let lines: Vec<_> = match &lines {
-            Some(lines) => lines.lines().map(|line| Some(line.to_owned())).collect(),
-            None => vec![None],
+        let command = command.filter(|_| conditional.is_none());
+        let without_command = || command.is_none().then(|| render::instruction(&at, step));
+        rows.push(Row {
+            step: Some(step.clone()),
+            place: Some(render::place(&at, step)),
+            instruction: conditional.or_else(without_command),
+            command,
+            why: why.clone(),
+            expected,
+            is_disruptive: step.is_disruptive(),
+        });
+        let next = match items.get(index + 1) {
+            Some(Item::Step(next)) => Some(next),
+            _ => None,
         };
-        // A step of several commands has a row for each; its effect is that of the last.
-        let last = lines.len().saturating_sub(1);
-        for (number, command) in lines.into_iter().enumerate() {
-            let comment = command.as_ref().and_then(|line| line.strip_prefix("# "));
-            let place = match comment {
-                Some(_) => Place::ByHand,
-                None => render::place(&at, step),
-            };
-            let instruction = comment.map(str::to_owned).or_else(|| instruction.clone());
-            let command = command.filter(|line| !line.starts_with("# "));
-            rows.push(Row {
-                step: Some(step.clone()),
-                place: Some(place),
-                command,
-                instruction,
-                why: why.clone(),
-                expected: expected.clone().filter(|_| number == last),
-                is_disruptive: step.is_disruptive(),
-            });
-        }
+        let kept = render::to_keep(step, next).filter(|_| matches!(step, Step::SetThp { .. }));
+        rows.extend(kept.map(|kept| Row {
+            step: Some(step.clone()),
+            place: Some(Place::ByHand),
+            command: None,
+            instruction: Some(kept.to_owned()),
+            why,
+            expected: None,
+            is_disruptive: false,
+        }));
         if let Some(after) = after {
             before = status(&after);
             at = after;
         }
     }
-    rows.extend(plan.remaining.into_iter().map(decision));
     rows
 }
 

@@ -10,9 +10,9 @@ use super::{
 use crate::{
     decision::Decision,
     finding::{Finding, Judgment, Status, Unknown, whole},
-    model::machine::Machine,
+    model::machine::{Machine, ServerState},
 };
-use host::server::state::Files;
+use host::server::{setting::SettingSource, state::Files};
 
 pub(super) const CHECK: Check = Check {
     name: "pending_settings",
@@ -57,7 +57,10 @@ fn judge(machine: &Machine) -> Judgment {
     Ok(match &next.files {
         Files::Valid if machine.pending().is_none() => Finding::ok(
             "nothing_pending",
-            "No pending setting changes the number or size of huge pages.",
+            format!(
+                "No pending setting changes the number or size of huge pages.{}",
+                on_command_line(machine)
+            ),
         )
         .with(json!({ "waiting": false })),
         Files::Valid => {
@@ -94,6 +97,22 @@ fn judge(machine: &Machine) -> Judgment {
             )));
         }
     })
+}
+
+/// The settings that only the command line of the running server has.
+fn on_command_line(machine: &Machine) -> String {
+    let settings = machine.state.next.settings.iter();
+    let names = settings.filter(|(_, setting)| setting.source == SettingSource::CommandLine);
+    let names: Vec<_> = names
+        .map(|(name, setting)| format!("{name} = {}", setting.value))
+        .collect();
+    match names.is_empty() || machine.server_state != ServerState::Running {
+        true => String::new(),
+        false => format!(
+            " The command line of the server sets {}: a start without it uses the files (hugeinfo_next_start, postmaster.opts).",
+            names.join(", ")
+        ),
+    }
 }
 
 /// The decision about files that have to be corrected.

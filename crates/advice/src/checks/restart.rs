@@ -14,6 +14,7 @@ use crate::{
         machine::{Machine, ServerState},
         start::{self, Fit, Reason, StartOutcome},
     },
+    render,
 };
 use host::units::capitalized;
 
@@ -114,22 +115,35 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     if start::misfit(machine).is_none() {
         let outcome = start::outcome(machine);
         return matches!(outcome, StartOutcome::SmallPages(Reason::Off, _)).then(|| {
-            Decision::Text(
-                "do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"
-                    .to_owned(),
-            )
+            Decision::Text(format!(
+                "do nothing if huge_pages = off is intended; otherwise {}",
+                way_back(machine, "huge_pages")
+            ))
         });
     }
     let pending = machine
         .whole_state()
         .map(|state| state.next.pending.as_slice());
     let pending = pending.filter(|names| !names.is_empty())?;
+    let back: Vec<_> = pending.iter().map(|name| way_back(machine, name)).collect();
     (machine.is_on_huge_pages() == Some(true)).then(|| {
         Decision::Text(format!(
-            "undo the pending change of {} (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",
-            pending.join(", ")
+            "undo the pending change ({}), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",
+            back.join("; ")
         ))
     })
+}
+
+/// How to set the value again with which the server runs. `ALTER SYSTEM RESET` would remove the
+/// entry that the running value came from.
+fn way_back(machine: &Machine, name: &str) -> String {
+    let running = machine
+        .whole_state()
+        .and_then(|state| state.next.settings.get(name));
+    match running {
+        Some(setting) => render::setting(machine, name, &setting.value),
+        None => format!("set {name} to the value with which the server runs (SHOW {name})"),
+    }
 }
 
 /// The figures of the pool that the next start asks for.

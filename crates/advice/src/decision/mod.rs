@@ -6,10 +6,12 @@ use crate::model::{
     allowed_part::NodePart,
     apply::Blocked,
     demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget, Who},
+    limits,
     machine::Machine,
     memory::{self, CommitLimit, Shortage},
     numa,
     start::{self, Fit, Reason, StartOutcome},
+    step::LimitChange,
 };
 use host::{
     linux::boot::Words,
@@ -24,6 +26,9 @@ pub enum Decision {
     FreeMemory {
         /// Available memory that is missing.
         missing: Bytes,
+        /// Whether it can be less, because the memory that the server releases is only known within
+        /// bounds.
+        is_bound: bool,
         /// Whether programs use that much memory. Otherwise, RAM is too small.
         is_used: bool,
         /// An alternative.
@@ -77,8 +82,14 @@ pub enum Decision {
     },
     /// Wait until reserved pages are in use.
     WaitForReservedPages,
-    /// Raise a limit from outside of the container.
-    RaiseLimitOutside,
+    /// Raise a limit on huge pages from outside of the container.
+    RaiseLimitOutside {
+        size: PageSize,
+        /// The limit that is enough. 0: unknown.
+        bytes: Bytes,
+        /// Where it is set.
+        setter: LimitSetter,
+    },
     /// Raise a memory limit of a cgroup, or lower `shared_buffers`.
     RaiseMemoryLimit {
         /// By how much.
@@ -153,10 +164,20 @@ impl Decision {
         match self {
             Self::FreeMemory { missing, .. }
             | Self::LowerSharedBuffers { missing, .. }
-            | Self::AddSwap { missing, .. } => Some(*missing),
+            | Self::AddSwap { missing, .. }
+            | Self::RaiseMemoryLimit { by: missing } => Some(*missing),
             _ => None,
         }
     }
+}
+
+/// The place where a limit on huge pages is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitSetter {
+    Pod,
+    Container,
+    /// A unit, for example.
+    Host,
 }
 
 /// Pages that can be released.
@@ -253,6 +274,8 @@ pub(crate) fn for_blocked(
                 } else {
                     memory::to_add(missing)
                 },
+                is_bound: machine.backing() == Backing::SmallPages
+                    && machine.faulted_in.least < machine.faulted_in.most,
                 is_used,
                 lower: lower(missing),
                 others: held_by_others(machine, size),
@@ -266,7 +289,7 @@ pub(crate) fn for_blocked(
         Blocked::UnknownNodes { size, missing } => about_nodes(machine, size, missing),
         Blocked::CommitLimit(limit) => raise_commit_limit(&limit),
         Blocked::ReservedPages => Decision::WaitForReservedPages,
-        Blocked::SetOutside | Blocked::FaultLimit => Decision::RaiseLimitOutside,
+        Blocked::SetOutside | Blocked::FaultLimit => raise_limit(machine, size, required),
         Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
         Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => {
             for_misfit(machine, fit)
@@ -318,6 +341,34 @@ pub(crate) fn about_other_nodes(missing: Pages, size: PageSize) -> Decision {
         "allocate {} for other servers, on the NUMA nodes that they use",
         huge_pages(missing, size)
     ))
+}
+
+/// The decision about a limit on huge pages that is too low for this many pages.
+pub(crate) fn raise_limit(machine: &Machine, size: PageSize, pages: Pages) -> Decision {
+    let changes = limits::to_raise(machine, size, pages);
+    let groups = machine.state.hugetlb.iter().flat_map(|all| &all.groups);
+    let is_told = groups.filter(|group| group.is_told).any(|group| {
+        changes
+            .iter()
+            .any(|change| change.cgroup == group.directory)
+    });
+    let is_of_pod = |change: &LimitChange| change.cgroup.to_string_lossy().contains("kubepods");
+    let is_container = machine.whole().and_then(|facts| facts.is_container);
+    Decision::RaiseLimitOutside {
+        size,
+        bytes: changes
+            .iter()
+            .map(|change| change.bytes)
+            .max()
+            .unwrap_or_default(),
+        setter: if is_told || changes.iter().any(is_of_pod) {
+            LimitSetter::Pod
+        } else if is_container == Some(true) {
+            LimitSetter::Container
+        } else {
+            LimitSetter::Host
+        },
+    }
 }
 
 /// The decision about a strict commit limit that is too low.

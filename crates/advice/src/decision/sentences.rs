@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::{Decision, Lower};
+use super::{Decision, LimitSetter, Lower};
 use crate::model::{allowed_part::NodePart, numa::named_nodes};
 use host::{
     linux::{boot::Words, numa::nodes},
-    units::{PageSize, Pages, huge_pages},
+    units::{Bytes, PageSize, Pages, huge_pages, kubernetes_resource},
 };
 
 impl fmt::Display for Lower {
@@ -20,12 +20,18 @@ impl fmt::Display for Lower {
 
 /// Parameters for the kernel command line, and where to write them.
 fn on_command_line(words: &Words) -> String {
+    const GRUB: &str =
+        "(GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader";
     let Words { new, instead_of } = words;
-    let what = match instead_of {
-        Some(old) => format!("replace {old} on the kernel command line with {new}"),
-        None => {
-            format!("add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)")
+    let what = match instead_of.as_deref() {
+        Some("--") => {
+            let new = new.trim_end_matches(" --");
+            format!("add {new} to the kernel command line, before the parameter that is only --")
         }
+        Some(old) => {
+            format!("change {old} to {new} on the kernel command line {GRUB}")
+        }
+        None => format!("add {new} at the end of the kernel command line {GRUB}"),
     };
     format!("for the next boot, in the configuration of the boot loader: {what}")
 }
@@ -52,12 +58,14 @@ impl fmt::Display for Decision {
         match self {
             Self::FreeMemory {
                 missing,
+                is_bound,
                 is_used,
                 lower,
                 others,
                 or_at_boot,
             } => {
-                let megabytes = missing.megabytes_at_least();
+                let most = if *is_bound { "up to " } else { "" };
+                let megabytes = format!("{most}{}", missing.megabytes_at_least());
                 let (free, add) = match is_used {
                     true => (Some(format!("free {megabytes} MB of memory")), None),
                     false => (None, Some(format!("add {megabytes} MB of memory"))),
@@ -160,10 +168,28 @@ impl fmt::Display for Decision {
                 f,
                 "wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): shrinking the pool could remove pages from the NUMA node that a process is bound to, and that process would crash"
             ),
-            Self::RaiseLimitOutside => write!(
-                f,
-                "raise the pod's limit on huge pages, or the limit of this container where it is set"
-            ),
+            Self::RaiseLimitOutside {
+                size,
+                bytes,
+                setter,
+            } => {
+                let to = match (bytes, setter) {
+                    (Bytes(0), _) => String::new(),
+                    (bytes, LimitSetter::Pod) => {
+                        format!(" ({})", kubernetes_resource(*bytes, *size))
+                    }
+                    (bytes, _) => format!(" to {} bytes ({bytes})", bytes.0),
+                };
+                let (whose, place) = match setter {
+                    LimitSetter::Pod => ("the pod's limit", ""),
+                    LimitSetter::Container => (
+                        "the limit of this container",
+                        ", where the container is defined",
+                    ),
+                    LimitSetter::Host => ("the limit", ", where it is set (its unit, for example)"),
+                };
+                write!(f, "raise {whose} on {size} pages{to}{place}")
+            }
             Self::RaiseMemoryLimit { by } => write!(
                 f,
                 "raise the memory limit of the server's cgroup by {} MB, or lower shared_buffers by as much",

@@ -105,8 +105,8 @@ impl Machine {
             Step::SetPoolAtBoot { edit, .. } => self.edit_boot(edit)?,
             Step::RaiseLimit(change) => self.raise_limit(change)?,
             Step::ChangeSetting(change) => self.change_setting(change),
-            // The settings that it makes effective do not change the segment.
-            Step::Reload => {}
+            // The settings that a reload makes effective do not change the segment.
+            Step::Reload | Step::CheckPool { .. } => {}
             Step::ChangeService(change) => self.service.push(*change),
             Step::Stop => self.stop()?,
             Step::Start => self.start()?,

@@ -13,7 +13,7 @@ use host::{
     linux::{boot::Edit, hugepages, transparent_hugepage},
     server::{connection::Connection, state::HugePages},
     shell::quoted,
-    units::{PageSize, Pages, huge_pages},
+    units::{GIGANTIC, PageSize, Pages, huge_pages},
 };
 
 /// The place to run a step.
@@ -62,6 +62,7 @@ pub fn place(machine: &Machine, step: &Step) -> Place {
         | Step::SetPool { .. }
         | Step::Demote { .. }
         | Step::SetPoolAtBoot { .. }
+        | Step::CheckPool { .. }
         | Step::SetThp { .. } => shell,
         Step::ChangeSetting(SettingChange {
             place: SettingPlace::AlterSystem,
@@ -77,11 +78,16 @@ pub fn place(machine: &Machine, step: &Step) -> Place {
     }
 }
 
+/// Whether `vm.nr_hugepages` is the pool of this size. The default size of another host is a guess.
+fn is_set_by_sysctl(machine: &Machine, size: PageSize) -> bool {
+    machine.default_size() == Some(size) && (machine.whole().is_some() || size < GIGANTIC)
+}
+
 /// The commands of a step, a line each. `None`: the step is not a command.
 pub fn command(machine: &Machine, step: &Step) -> Option<String> {
     match step {
         Step::Compact => Some("echo 1 > /proc/sys/vm/compact_memory".to_owned()),
-        Step::SetPool { size, pages } => Some(if machine.default_size() == Some(*size) {
+        Step::SetPool { size, pages } => Some(if is_set_by_sysctl(machine, *size) {
             format!("sysctl -w vm.nr_hugepages={pages}")
         } else {
             let directory = hugepages::directory(size.0);
@@ -92,6 +98,18 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             Some(format!("echo {pages} > {directory}/demote"))
         }
         Step::SetPoolAtBoot { edit, .. } => edited(edit),
+        // Fails without closing an interactive shell. A script with `set -e` ends.
+        Step::CheckPool { size, pages, .. } => {
+            let has = match is_set_by_sysctl(machine, *size) {
+                true => "sysctl -n vm.nr_hugepages".to_owned(),
+                false => format!("cat {}/nr_hugepages", hugepages::directory(size.0)),
+            };
+            let text =
+                quoted(if_short(machine, step)).unwrap_or_else(|| "'too few pages'".to_owned());
+            Some(format!(
+                "[ \"$({has})\" -ge {pages} ] || {{ echo {text} >&2; false; }}"
+            ))
+        }
         Step::RaiseLimit(change) => {
             let file = quoted(change.cgroup.join(&change.file))?;
             Some(format!("echo {} > {file}", change.bytes.0))
@@ -101,13 +119,10 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             value,
             place: SettingPlace::AlterSystem,
             ..
-        }) => Some(format!(
-            "ALTER SYSTEM SET {name} = {};",
-            setting_value(value)
-        )),
+        }) => Some(alter_system(name, value)),
         Step::Reload => Some("SELECT pg_reload_conf();".to_owned()),
         Step::SetThp { file, mode } => Some(format!(
-            "echo {mode} > {}/{file}\n# also set it for the next boot (tmpfiles.d, tuned or the kernel command line)",
+            "echo {mode} > {}/{file}",
             transparent_hugepage::DIRECTORY
         )),
         Step::ChangeSetting(_)
@@ -119,9 +134,22 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
     }
 }
 
-/// A cgroup ends with its unit or container, and its limits with it.
-pub(super) const WHERE_LIMITS_ARE_SET: &str =
-    "also raise the limit where it is set (unit or container runtime), or the next start resets it";
+/// The place in which a change has to be made, too, so that it lasts. It follows the last of several
+/// such steps.
+pub(crate) fn to_keep(step: &Step, next: Option<&Step>) -> Option<&'static str> {
+    match (step, next) {
+        (Step::RaiseLimit(_), Some(Step::RaiseLimit(_)))
+        | (Step::SetThp { .. }, Some(Step::SetThp { .. })) => None,
+        // A cgroup ends with its unit or container, and its limits with it.
+        (Step::RaiseLimit(_), _) => Some(
+            "also raise the limit where it is set (unit or container runtime), or the next start resets it",
+        ),
+        (Step::SetThp { .. }, _) => {
+            Some("also set it for the next boot (tmpfiles.d, tuned or the kernel command line)")
+        }
+        _ => None,
+    }
+}
 
 /// The condition of a step that takes idle pages of an unknown owner: they are not known to be
 /// needed, and not known to be free. `machine` is before all steps, and `at` before this one.
@@ -192,22 +220,7 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
         }
         Step::ChangeService(change) => service(machine, *change),
         Step::ChangeSetting(change) => {
-            let line = format!("{} = {}", change.name, setting_value(&change.value));
-            match &change.place {
-                SettingPlace::AlterSystem => line,
-                SettingPlace::File(Some(file)) => format!("in {file}: {line}"),
-                SettingPlace::File(None) => format!("in the configuration file: {line}"),
-                SettingPlace::CommandLine => {
-                    let facts = machine.whole();
-                    let who = match facts.and_then(|facts| facts.is_container) {
-                        Some(true) => "see postmaster.opts",
-                        _ => "a systemd unit or Patroni can set it; see postmaster.opts",
-                    };
-                    format!(
-                        "set {line} on the command line of the server, which overrides its files ({who})"
-                    )
-                }
-            }
+            in_place(machine, &change.name, &change.value, &change.place)
         }
         Step::RaiseLimit(LimitChange {
             cgroup,
@@ -221,6 +234,38 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
         ),
         Step::SetPoolAtBoot { edit, .. } => by_hand(edit),
         _ => String::new(),
+    }
+}
+
+fn alter_system(name: &str, value: &str) -> String {
+    format!("ALTER SYSTEM SET {name} = {};", setting_value(value))
+}
+
+/// How to set a value so that the next start uses it.
+pub(crate) fn setting(machine: &Machine, name: &str, value: &str) -> String {
+    match machine.setting_place(name, None) {
+        SettingPlace::AlterSystem => alter_system(name, value),
+        place => in_place(machine, name, value, &place),
+    }
+}
+
+/// The instruction to change a setting in that place.
+fn in_place(machine: &Machine, name: &str, value: &str, place: &SettingPlace) -> String {
+    let line = format!("{name} = {}", setting_value(value));
+    match place {
+        SettingPlace::AlterSystem => line,
+        SettingPlace::File(Some(file)) => format!("in {file}: {line}"),
+        SettingPlace::File(None) => format!("in the configuration file: {line}"),
+        SettingPlace::CommandLine => {
+            let facts = machine.whole();
+            let who = match facts.and_then(|facts| facts.is_container) {
+                Some(true) => "see postmaster.opts",
+                _ => "a systemd unit or Patroni can set it; see postmaster.opts",
+            };
+            format!(
+                "set {line} on the command line of the server, which overrides its files ({who})"
+            )
+        }
     }
 }
 
@@ -406,6 +451,10 @@ pub fn why(machine: &Machine, step: &Step) -> String {
                 huge_pages(*pages, *size)
             )
         }
+        Step::CheckPool { .. } => {
+            "the kernel might allocate fewer pages than requested, and sysctl does not report it"
+                .to_owned()
+        }
         Step::RaiseLimit(LimitChange {
             counts: Counts::Faults,
             ..
@@ -438,53 +487,56 @@ pub fn why(machine: &Machine, step: &Step) -> String {
     }
 }
 
-/// Checks to make before a start, after pools were made larger. The kernel might allocate fewer
-/// pages than requested, and `sysctl -w` does not report it. `machine` is before the steps, and
-/// `at` right before the start. The pool that the server asks for matters most.
-pub(crate) fn before_start(
-    machine: &Machine,
-    before: &[Step],
-    at: &Machine,
-    step: &Step,
-) -> Option<String> {
-    let next = at.next_start();
-    let own_size = at.size_asked_for(&next);
-    let grown = before.iter().filter_map(|step| match step {
-        Step::SetPool { size, pages, .. } => {
-            let had = Pages(machine.pool(*size)?.persistent());
-            (*pages > had).then_some((*size, had, *pages))
-        }
-        _ => None,
-    });
-    let (size, had, pages) = grown.max_by_key(|(size, ..)| Some(*size) == own_size)?;
-    let insists = next.huge_pages == HugePages::On;
-    let enough = format!("if the pool has fewer than {pages} pages of {size}");
-    match step {
-        Step::Restart if insists => Some(format!("{enough}, do not restart: huge_pages = on")),
-        Step::Restart => start::misfit_if_pool_is_short(at, size, pages - had)
-            .map(|_| format!("{enough}, do not restart: the segment does not fit on small pages")),
+/// Why the next step is not safe if the pool is short, and what to do then. `machine` is right
+/// before the start.
+fn if_short(machine: &Machine, check: &Step) -> String {
+    let Step::CheckPool {
+        size,
+        before,
+        pages,
+        did_run,
+    } = *check
+    else {
+        return String::new();
+    };
+    let insists = machine.next_start().huge_pages == HugePages::On;
+    if machine.server_state != ServerState::Running {
         // A server that ran on small pages is no worse off on them.
-        Step::Start
-            if machine.server_state != ServerState::Running
-                && start::misfit_if_set_back(at, size, had).is_some() =>
-        {
-            Some(format!(
-                "{enough}, set it back to {had}, and do not start: the segment does not fit on small pages"
-            ))
+        if !did_run && start::misfit_if_set_back(machine, size, before).is_some() {
+            return format!(
+                "too few pages: set the pool back to {before}, and do not start, because the segment does not fit on small pages"
+            );
         }
-        Step::Start if insists => {
-            let place = match machine.setting_place("huge_pages", None) {
-                SettingPlace::AlterSystem => "in postgresql.auto.conf".to_owned(),
-                SettingPlace::File(Some(file)) => format!("in {file}"),
-                SettingPlace::File(None) => "in the configuration file".to_owned(),
-                SettingPlace::CommandLine => "on the command line of the server".to_owned(),
-            };
-            Some(format!(
-                "{enough}, set it back to {had}, and set huge_pages = try {place}"
-            ))
-        }
-        Step::Start => Some(format!("{enough}, set it back to {had} first")),
-        _ => None,
+        return match insists {
+            true => format!(
+                "too few pages: set the pool back to {before}, and set huge_pages = try {}",
+                place_in_words(machine, "huge_pages")
+            ),
+            false => format!("too few pages: set the pool back to {before} first"),
+        };
+    }
+    let why = if insists {
+        " (huge_pages = on)"
+    } else if start::misfit_if_pool_is_short(machine, size, pages - before).is_some() {
+        " (the segment does not fit on small pages)"
+    } else {
+        ""
+    };
+    let boot = machine.next_boot().and_then(|boot| boot.pages(size.0));
+    let at_boot = match boot.is_some_and(|request| request.pages >= pages.0) {
+        true => "reboot",
+        false => "set them at boot",
+    };
+    format!("too few pages, do not restart{why}: free memory and repeat, or {at_boot}")
+}
+
+/// The place in which a setting can be changed.
+fn place_in_words(machine: &Machine, name: &str) -> String {
+    match machine.setting_place(name, None) {
+        SettingPlace::AlterSystem => "in postgresql.auto.conf".to_owned(),
+        SettingPlace::File(Some(file)) => format!("in {file}"),
+        SettingPlace::File(None) => "in the configuration file".to_owned(),
+        SettingPlace::CommandLine => "on the command line of the server".to_owned(),
     }
 }
 
@@ -506,7 +558,9 @@ pub fn data(machine: &Machine, steps: &[Step]) -> Value {
             (_, None) => object["instruction"] = json!(instruction(&at, step)),
         }
         match step {
-            Step::SetPool { size, pages, .. } | Step::SetPoolAtBoot { size, pages, .. } => {
+            Step::SetPool { size, pages, .. }
+            | Step::SetPoolAtBoot { size, pages, .. }
+            | Step::CheckPool { size, pages, .. } => {
                 object["page_size_bytes"] = json!(size.0);
                 object["pages"] = json!(pages.0);
             }
@@ -533,6 +587,7 @@ fn action(step: &Step) -> &'static str {
         Step::SetPool { .. } => "set_pool",
         Step::Demote { .. } => "demote",
         Step::SetPoolAtBoot { .. } => "set_pool_at_boot",
+        Step::CheckPool { .. } => "check_pool",
         Step::RaiseLimit(_) => "raise_limit",
         Step::ChangeSetting(_) => "change_setting",
         Step::Reload => "reload",

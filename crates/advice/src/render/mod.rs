@@ -3,9 +3,9 @@
 mod commands;
 
 pub use commands::{Place, command, data, instruction, place, why};
-pub(crate) use commands::{before_start, condition, more_at_boot};
+pub(crate) use commands::{condition, more_at_boot, setting, to_keep};
 
-use super::plan::Remedy;
+use super::{decision::Decision, plan::Remedy};
 use crate::model::{machine::Machine, step::Step};
 
 /// The remedy as text that can be pasted: commands are commands, everything else is a comment.
@@ -29,7 +29,12 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                 .iter()
                 .any(|step| is_sql(step) && command(machine, step).is_some());
             let mark = if has_sql && !needs_shell { "--" } else { "#" };
-            let mut lines = Vec::new();
+            let (first, remaining) = match plan.decides_first() {
+                true => plan.remaining.split_at(1),
+                false => plan.remaining.split_at(0),
+            };
+            let as_comment = |decision: &Decision| comment(mark, &decision.to_string());
+            let mut lines: Vec<_> = first.iter().map(as_comment).collect();
             let mut last = None;
             let mut follows_psql = false;
             let mut is_stopped = false;
@@ -53,9 +58,6 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     lines.push(comment(mark, "stop here if psql failed"));
                 }
                 follows_psql = is_psql;
-                if let Some(check) = before_start(machine, &plan.steps[..index], &at, step) {
-                    lines.push(comment(mark, &check));
-                }
                 if whose != last
                     && (whose.is_some_and(|whose| whose != "as root:") || last.is_some())
                 {
@@ -75,16 +77,13 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     None => lines.push(text),
                 }
                 is_stopped |= *step == Step::Stop;
-                let limit = |step| matches!(step, Some(&Step::RaiseLimit(_)));
-                if limit(Some(step)) && !limit(plan.steps.get(index + 1)) {
-                    lines.push(comment(mark, commands::WHERE_LIMITS_ARE_SET));
-                }
+                let kept = commands::to_keep(step, plan.steps.get(index + 1));
+                lines.extend(kept.map(|kept| comment(mark, kept)));
                 let sum = commands::sum(&at, step).or_else(|| more_at_boot(&at, step));
                 lines.extend(sum.map(|sum| comment(mark, &sum)));
                 at = at.apply(step).unwrap_or(at);
             }
-            let remaining = plan.remaining.iter();
-            lines.extend(remaining.map(|decision| comment(mark, &decision.to_string())));
+            lines.extend(remaining.iter().map(as_comment));
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
     }

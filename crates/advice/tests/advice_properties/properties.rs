@@ -156,7 +156,7 @@ fn pages_that_are_enough(stopped: &Machine) -> Option<Vec<Step>> {
                 added.push(step.clone());
             }
             Step::Compact => added.push(step.clone()),
-            Step::SetPoolAtBoot { .. } | Step::Start => continue,
+            Step::SetPoolAtBoot { .. } | Step::CheckPool { .. } | Step::Start => continue,
             _ => return None,
         }
         at = at.apply(step).ok()?;
@@ -609,6 +609,59 @@ pub fn pages_for_other_servers_are_kept(_: &Spec, machine: &Machine) -> TestCase
     Ok(())
 }
 
+/// A start whose pool grew before is preceded by a line that stops if the pool is short.
+pub fn starts_after_a_growing_pool_have_a_condition(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, of, steps) in all_steps(machine) {
+        let mut at = of.clone();
+        let mut grown = Vec::new();
+        for (index, step) in steps.iter().enumerate() {
+            if let Step::SetPool { size, pages } = step
+                && at
+                    .pool(*size)
+                    .is_some_and(|pool| *pages > Pages(pool.total))
+            {
+                grown.push((*size, *pages));
+            }
+            if matches!(step, Step::Start | Step::Restart)
+                && let Some(size) = at.size_to_map(&at.at_next_start().next_start())
+                && let Some((size, pages)) = grown.iter().rev().find(|grown| grown.0 == size)
+            {
+                let last = index.checked_sub(1).map(|last| &steps[last]);
+                let is_condition = matches!(
+                    last,
+                    Some(Step::CheckPool { size: of, pages: least, .. })
+                        if of == size && least == pages
+                );
+                prop_assert!(is_condition, "{name}: no condition in {steps:#?}");
+            }
+            at = at.apply(step).unwrap_or(at);
+        }
+    }
+    Ok(())
+}
+
+/// No line is printed twice in a remedy or in the runbook.
+pub fn no_line_is_printed_twice(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let mut texts = Vec::new();
+    for check in checks(machine) {
+        let remedy = render::remedy(machine, &check.remedy).unwrap_or_default();
+        let lines: Vec<_> = remedy.lines().map(str::to_owned).collect();
+        texts.push((check.name(), lines));
+    }
+    let rows = runbook_of(machine).into_iter();
+    let rows = rows.filter_map(|row| row.command.or(row.instruction));
+    texts.push(("runbook", rows.collect()));
+    for (name, lines) in texts {
+        for (index, line) in lines.iter().enumerate() {
+            // The place of the next lines.
+            let is_place = line.ends_with("as root:") || line.ends_with("of PostgreSQL:");
+            let is_again = lines[..index].contains(line) && !is_place;
+            prop_assert!(!is_again, "{name}: twice: {line}");
+        }
+    }
+    Ok(())
+}
+
 pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(machine.facts.is_whole);
     for check in checks(machine) {
@@ -643,6 +696,7 @@ pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseRe
                         | Step::Demote { .. }
                         | Step::SetPoolAtBoot { .. }
                         | Step::RestartOther { .. }
+                        | Step::CheckPool { .. }
                 );
             if plan.steps.len() == 1 || is_exempt {
                 continue;

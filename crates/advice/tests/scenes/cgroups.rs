@@ -64,7 +64,7 @@ fn fault_limits() {
         })
         .see("cgroup_fault_limit", expect![[r#"
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
-            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
+            # raise the limit on 2 MB pages to 1126170624 bytes (1074 MB), where it is set (its unit, for example)"#]]),
         when("the files would keep the server from starting", |m| {
             limited(&mut m.state, Some(100), None);
             m.state.next.files = Files::Refused("syntax error".to_owned());
@@ -86,7 +86,7 @@ fn fault_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             # free 7455 MB of memory, or lower shared_buffers by 7456MB: too little memory is available for the pool
-            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
+            # raise the limit on 2 MB pages to 66571993088 bytes (62 GB), where it is set (its unit, for example)"#]]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.state, Some(1074), Some(1074));
         })
@@ -148,6 +148,7 @@ fn fault_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("a limit is low, and the kernel could allocate pages during the start", |m| {
             m.fall_back(0);
@@ -159,6 +160,7 @@ fn fault_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("a limit is low, and settings with surplus pages are pending", |m| {
             limited(&mut m.state, Some(1100), None);
@@ -179,14 +181,14 @@ fn fault_limits() {
         })
         .see("cgroup_fault_limit", expect![[r#"
             critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
-            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
+            # raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)"#]]),
         when("a pod has no huge pages", |m| {
             m.fall_back(537);
             pod_limit(m, "0");
         })
         .see("cgroup_fault_limit", expect![[r#"
             warning cgroup_bomb_at_restart: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
-            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
+            # raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)"#]]),
         when("the limit of a pod is enough", |m| {
             pod_limit(m, "1126170624")
         })
@@ -209,7 +211,7 @@ fn fault_limits() {
         })
         .see("cgroup_fault_limit", expect![[r#"
             critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
-            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
+            # raise the pod's limit on 2 MB pages (hugepages-2Mi: 1174Mi)"#]]),
         when("the limit of a pod is not a number", |m| {
             pod_limit(m, "550 pages")
         })
@@ -217,7 +219,7 @@ fn fault_limits() {
         when("the limit of a pod has a unit", |m| pod_limit(m, "100Mi"))
         .see("cgroup_fault_limit", expect![[r#"
             critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
-            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]]),
+            # raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)"#]]),
         when("the limit of a pod is larger than Kubernetes allows", |m| {
             pod_limit(m, "18446744073707454464");
         })
@@ -429,6 +431,7 @@ fn reservation_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool is short, the limit on reservations is low, and sysv is set",
@@ -445,6 +448,7 @@ fn reservation_limits() {
             setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool is short, the limit on reservations is low, and on is pending",

@@ -80,11 +80,11 @@ fn limits_hold_at_boot() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
-            # raise the pod's limit on huge pages, or the limit of this container where it is set"#]])
+            # raise the limit on 2 MB pages to 1126170624 bytes (1074 MB), where it is set (its unit, for example)"#]])
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
             # as huge_pages"#]])
-        .see("how_to_set_2", expect![["# raise the pod's limit on huge pages, or the limit of this container where it is set"]]),
+        .see("how_to_set_2", expect!["# raise the limit on 2 MB pages to 1126170624 bytes (1074 MB), where it is set (its unit, for example)"]),
         when("a limit that can be raised", |m| {
             m.fall_back(0);
             m.file(CONF, None);
@@ -96,6 +96,7 @@ fn limits_hold_at_boot() {
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
@@ -128,7 +129,7 @@ fn small_pages_that_do_not_fit() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change of huge_pages (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when(
             "another page size is pending, and only huge pages fit",
             |m| {
@@ -139,7 +140,7 @@ fn small_pages_that_do_not_fit() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change of huge_page_size (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_page_size to the value with which the server runs (SHOW huge_page_size)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("a server is turned off, and the pool is idle", |m| {
             m.on_small_pages(30 * GB, 20_000);
             m.off();
@@ -157,11 +158,11 @@ fn small_pages_that_do_not_fit() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 21504 huge pages of 2 MB; 20480 are available. On small pages, the segment takes 42 GB, and other servers 30 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("runbook", expect![[r#"
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
-            # lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool
-            # add 50463 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # add 50463 MB of memory or swap: too little memory is available
+            # lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool"#]]),
         when("a strict commit limit, and a ratio that is enough", |m| {
             m.on_small_pages(8 * GB, 0);
             m.off();
@@ -175,9 +176,9 @@ fn small_pages_that_do_not_fit() {
             m.waits(|next| next.shared_memory_bytes = 80 * GB);
         })
         .see("runbook", expect![[r#"
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
-            # lower shared_buffers by 25888MB, or add 26416 MB of memory: too little memory is available for the pool
-            # lower shared_buffers by 18769MB, or add 18769 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # lower shared_buffers by 18769MB, or add 18769 MB of memory or swap: too little memory is available
+            # lower shared_buffers by 25888MB, or add 26416 MB of memory: too little memory is available for the pool"#]]),
     ]);
 }
 

@@ -16,6 +16,7 @@ mod memory;
 mod next_boot;
 mod numa;
 mod oom;
+mod order;
 mod other_servers;
 mod overcommit;
 mod owners;

@@ -34,7 +34,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12800
-            # if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.
@@ -42,7 +42,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12800
-            # if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
@@ -53,6 +53,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=12800
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL
             # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
@@ -67,7 +68,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=10240
-            # if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.
@@ -103,6 +104,7 @@ fn untouched_segments() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=4096
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM holds the pool only without the segment", |m| {
             m.on_small_pages(40 * GB, 0)
@@ -113,7 +115,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20480
-            # if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.
@@ -126,7 +128,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20480
-            # if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("most pages exist, and RAM holds the rest", |m| {
             m.ram(128 * GB);
@@ -136,6 +138,7 @@ fn untouched_segments() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 20479 are available.
             # if no other program needs 19942 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=20480
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "available memory lacks as much as the segment releases",
@@ -150,7 +153,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=4096
-            # if the pool has fewer than 4096 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when(
             "available memory lacks more than the segment releases",
@@ -191,7 +194,7 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # if the pool has fewer than 30208 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
@@ -199,7 +202,7 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # if the pool has fewer than 30208 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
         .see("reboot", expect![[r#"
@@ -210,13 +213,14 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # if the pool has fewer than 30208 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 30208/' /etc/sysctl.d/hugepages.conf
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=30208
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("59 GB are pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
@@ -224,7 +228,7 @@ fn a_tenth_of_ram() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; 26 GB and 8 GB of swap are available.
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.
             # free 4383 MB of memory, or lower shared_buffers by 4384MB: too little memory is available for the pool"#]]),
@@ -251,7 +255,7 @@ fn a_tenth_of_ram() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 12288 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 24 GB; 2 GB and 8 GB of swap are available.
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -263,8 +267,9 @@ fn a_tenth_of_ram() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.
             echo 1 > /proc/sys/vm/compact_memory
             echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 4 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("a small host cannot hold the pool", |m| {
             m.ram(1100 * MB);
             m.fall_back(0);
@@ -331,7 +336,7 @@ fn reserve() {
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 280/' /etc/sysctl.d/hugepages.conf
             # stop PostgreSQL (ends all sessions)
             # then: sysctl -w vm.nr_hugepages=280
-            # if the pool has fewer than 280 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 280 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("4 GB of RAM, and the pool would leave 90 MB", |m| {
             small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
@@ -360,7 +365,7 @@ fn reserve() {
         })
         .see("status", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; 12 GB is available. Settings are pending a restart.
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 40 GB; 12 GB is available.
             # lower shared_buffers by 29983MB, or add 29983 MB of memory or swap: too little memory is available"#]]),
@@ -431,7 +436,7 @@ fn reserve() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; the kernel refuses more than RAM and swap (72 GB).
-            # undo the pending change of huge_pages, shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages); set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("the kernel refuses no segment", |m| {
             m.file("proc/sys/vm/overcommit_memory", "1\n");
             m.waits(|next| {
@@ -441,7 +446,7 @@ fn reserve() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; 55 GB and 8 GB of swap are available.
-            # undo the pending change of huge_pages, shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages); set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("a limit of 500 MB under a segment of 600 MB that runs", |m| {
             m.on_small_pages(600 * MB, 0);
             m.off();
@@ -591,7 +596,7 @@ fn pool_held_by_other_programs() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=20480
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
-            # if the pool has fewer than 20480 pages of 2 MB, do not restart: huge_pages = on
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages, do not restart (huge_pages = on): free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -609,7 +614,7 @@ fn restart_that_would_fall_back() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=14336
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 14336/' /etc/sysctl.d/hugepages.conf
-            # if the pool has fewer than 14336 pages of 2 MB, do not restart: the segment does not fit on small pages
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 14336 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM outside of the pool is smaller than the segment", |m| {
             m.on_small_pages(8 * GB, 0);
@@ -622,7 +627,7 @@ fn restart_that_would_fall_back() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=18432
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 18432/' /etc/sysctl.d/hugepages.conf
-            # if the pool has fewer than 18432 pages of 2 MB, do not restart: the segment does not fit on small pages
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 18432 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the allowed nodes get too few pages", |m| {
             m.ram(128 * GB);
@@ -645,6 +650,7 @@ fn restart_that_would_fall_back() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 29696 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -669,7 +675,7 @@ fn settings_of_a_stopped_server() {
         let remedy = Answer::of(&stopped).remedy();
         render::remedy(&stopped, &remedy).expect("a remedy")
     };
-    let line = "set it back to 0, and set huge_pages = try";
+    let line = "too few pages: set the pool back to 0, and set huge_pages = try";
     for (source, place) in [
         (None, "in postgresql.auto.conf"),
         (
@@ -678,7 +684,10 @@ fn settings_of_a_stopped_server() {
         ),
     ] {
         let remedy = remedy(source);
-        assert!(remedy.contains(&format!("{line} {place}\n")), "{remedy}");
+        assert!(
+            remedy.contains(&format!("{line} {place}' >&2; false; }}\n")),
+            "{remedy}"
+        );
     }
 }
 
@@ -697,7 +706,7 @@ fn start_that_needs_all_pages() {
             .expect("a server that runs");
         let remedy = Answer::of(&stopped).remedy();
         let remedy = render::remedy(&stopped, &remedy).expect("a remedy");
-        let line = "if the pool has fewer than 4096 pages of 2 MB, set it back to 0, and do not start: the segment does not fit on small pages\n# start PostgreSQL";
+        let line = "-ge 4096 ] || { echo 'too few pages: set the pool back to 0, and do not start, because the segment does not fit on small pages' >&2; false; }\n# start PostgreSQL";
         assert!(remedy.contains(line), "{remedy}");
     }
 }
@@ -726,18 +735,21 @@ fn in_a_container() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             # on the node, as root:
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             # on the node, as root:
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
         .see("reboot", expect![["unknown unknown: Cannot judge reboot: /etc is not the host's (as in a container)."]])
         .see("oom_protection", expect![["ok protected: The OOM killer prefers other processes to the postmaster (oom_score_adj = -900)."]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
     ]);

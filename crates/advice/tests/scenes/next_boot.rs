@@ -205,8 +205,8 @@ fn reboot() {
             # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"#]])
         .see("how_to_set_2", expect![["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]])
         .see("runbook", expect![[r#"
-            # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool
-            # lower shared_buffers to 10973MB, or add 27935 MB of memory or swap: too little memory is available"#]]),
+            # lower shared_buffers to 10973MB, or add 27935 MB of memory or swap: too little memory is available
+            # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"#]]),
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
         })
@@ -250,8 +250,8 @@ fn reboot() {
         )
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB at boot; 5 are needed.
-            # for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"#]])
-        .see("how_to_set_1024", expect![["# for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"]]),
+            # for the next boot, in the configuration of the boot loader: change hugepagesz=1G hugepages=4 to hugepagesz=1G hugepages=5 on the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
+        .see("how_to_set_1024", expect!["# for the next boot, in the configuration of the boot loader: change hugepagesz=1G hugepages=4 to hugepagesz=1G hugepages=5 on the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"]),
         when("more 1 GB pages on the kernel command line would be too many", |m| {
             m.file(CONF, None);
             m.file("proc/cmdline", "hugepagesz=2M hugepages=28000\n");
@@ -337,7 +337,7 @@ fn this_boot() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # if the pool has fewer than 14 pages of 1 GB, set it back to 13 first
+            # then: [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 14 ] || { echo 'too few pages: set the pool back to 13 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("this boot allocated too few pages, and huge_pages is muted", |m| {
             m.ram(16 * GB);

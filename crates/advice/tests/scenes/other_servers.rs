@@ -148,6 +148,7 @@ fn other_servers() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=72
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("other_servers", expect![["ok pool_short: 2 other servers run on this host. The pool has 0 huge pages of 2 MB; 72 are needed."]])
         .see("how_to_set_2", expect![[r#"
@@ -156,6 +157,7 @@ fn other_servers() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=72
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("this server fell back, and one requests 140 pages", |m| {
             m.on_small_pages(144 * MB, 0);

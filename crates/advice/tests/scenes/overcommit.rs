@@ -112,7 +112,7 @@ fn overcommit() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12288
-            # if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 12288 huge pages of 2 MB; 0 are available.
@@ -122,7 +122,7 @@ fn overcommit() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12288
-            # if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("only the pages of another server would exceed the limit with any ratio", |m| {
             m.fall_back(537);
@@ -187,7 +187,7 @@ fn user_reserve() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=8192
-            # if the pool has fewer than 8192 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("the pool would leave enough to commit before the restart", |m| {
             scene(m, 137 * MB);
@@ -197,6 +197,7 @@ fn user_reserve() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=8192
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 8192/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -219,9 +220,9 @@ fn limit_of_the_next_boot() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("runbook", expect![[r#"
-            # undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
             # set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.

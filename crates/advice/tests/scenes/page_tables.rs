@@ -29,7 +29,7 @@ fn page_tables() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=70656
-            # if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("a server that is turned off has large page tables", |m| {
             published(m);
@@ -45,7 +45,7 @@ fn page_tables() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=70656
-            # if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("the postmaster has faulted in as much as its backends", |m| {
             m.ram(256 * GB);

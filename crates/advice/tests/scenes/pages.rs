@@ -74,8 +74,8 @@ fn on_huge_pages() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. The next start uses huge_pages = off.
-            # do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"#]])
-        .see("runbook", expect![["# do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"]])
+            # do nothing if huge_pages = off is intended; otherwise set huge_pages to the value with which the server runs (SHOW huge_pages)"#]])
+        .see("runbook", expect!["# do nothing if huge_pages = off is intended; otherwise set huge_pages to the value with which the server runs (SHOW huge_pages)"])
         .see("pending_settings", expect![[r#"
             warning would_lose_at_restart: Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.
             # as restart"#]]),
@@ -145,10 +145,12 @@ fn on_small_pages() {
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
@@ -162,12 +164,14 @@ fn on_small_pages() {
         .see("pool_growth", expect![["ok can_grow: The pool has to grow by 537 huge pages of 2 MB; free memory has blocks for 2009."]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("how_to_set_2", expect![["sysctl -w vm.nr_hugepages=537"]]),
         when("the pool is short", |m| m.fall_back(500))
             .see("huge_pages", expect![[r#"
                 warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
                 sysctl -w vm.nr_hugepages=537
+                [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
                 # restart PostgreSQL (ends all sessions)"#]])
             .see("restart", expect![[r#"
                 warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 500 are available.
@@ -175,6 +179,7 @@ fn on_small_pages() {
         when("one page is missing", |m| m.fall_back(536)).see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 536 are available.
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("other programs have reserved a part of the pool", |m| {
             m.fall_back(600);
@@ -220,6 +225,7 @@ fn on_small_pages() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 513 huge pages of 2 MB; 512 are available.
             sysctl -w vm.nr_hugepages=513
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 513 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("shared_memory_type = sysv", |m| {
             m.fall_back(0);
@@ -230,12 +236,14 @@ fn on_small_pages() {
             setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("status", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
             setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("shared_memory_type = sysv, and memory is too small for the rest of the pool", |m| {
             m.on_small_pages(10 * GB, 4000);
@@ -272,6 +280,7 @@ fn on_small_pages() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=10240
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "huge_pages = try is pending for a server that was turned off",
@@ -329,6 +338,7 @@ fn on_small_pages() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the pool was made only by nr_overcommit_hugepages", |m| {
             *m.pool(0) = Pool {
@@ -415,6 +425,7 @@ fn growth() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the pool is short, and memory has free blocks", |m| {
             m.fall_back(500)
@@ -431,12 +442,13 @@ fn growth() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.
             echo 1 > /proc/sys/vm/compact_memory
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("how_to_set_1024", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("available memory is too small for 1 GB pages", |m| {
             m.ram(16 * GB);
             m.asked(0);
@@ -487,7 +499,7 @@ fn other_page_sizes() {
             echo 1037 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
             # needed: 1037 = 537 for this server + 500 idle ones that others could need
             # restart PostgreSQL (ends all sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
             # as huge_pages"#]]),

@@ -8,7 +8,7 @@ use advice::{
     model::machine::Machine,
     plan::how_to_set,
     render::{self, Place},
-    runbook,
+    runbook, text,
 };
 use expect_test::Expect;
 use host::units::PageSize;
@@ -66,6 +66,7 @@ fn answer(machine: &Machine, what: &str) -> String {
             finding(verdict.status, verdict.code, &verdict.reason, &remedy)
         }
         "runbook" => lines_of_runbook(machine).join("\n"),
+        "text" => text::text(machine, &Answer::of(machine)),
         _ => {
             let checks = Answer::of(machine).checks();
             let check = checks.iter().find(|check| check.name() == what);

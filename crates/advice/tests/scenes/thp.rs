@@ -71,7 +71,6 @@ fn private() {
         .see("thp_private", expect![[r#"
             warning thp_always: Private memory gets transparent huge pages without a request (hugepages-64kB/enabled = always, enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB of memory on them.
             echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled
-            # also set it for the next boot (tmpfiles.d, tuned or the kernel command line)
             echo madvise > /sys/kernel/mm/transparent_hugepage/enabled
             # also set it for the next boot (tmpfiles.d, tuned or the kernel command line)"#]]),
     ]);

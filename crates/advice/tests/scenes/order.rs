@@ -1,0 +1,176 @@
+//! The order of steps and decisions, the way back, and one problem for each cause.
+
+use advice::{model::other_host, plan::how_to_set, render};
+use expect_test::expect;
+use host::{
+    server::{
+        setting::{FileLine, Setting, SettingSource},
+        state::{HugePages, Server, SharedMemoryType},
+    },
+    units::PageSize,
+};
+
+use crate::{scene::*, table::*};
+
+fn set(m: &mut Scene, name: &'static str, value: &str, source: SettingSource) {
+    let value = value.to_owned();
+    let setting = Setting { value, source };
+    m.state.next.settings.insert(name, setting);
+}
+
+#[test]
+fn restarts_have_a_condition() {
+    test(vec![
+        when("the kernel might find one of two 1 GB pages", |m| {
+            m.on_small_pages(GB + GB / 2, 0);
+            m.ram(16 * GB);
+            m.available = Some(6 * GB);
+            m.state.server.huge_page_size_bytes = Some(GB);
+        })
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            # restart PostgreSQL (ends all sessions)
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+        when("the pool is large enough", |m| m.fall_back(537)).see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            # restart PostgreSQL (ends all sessions)"#]]),
+    ]);
+}
+
+#[test]
+fn what_a_restart_needs_comes_first() {
+    test(vec![
+        when("a container has a memory limit", |m| {
+            m.fall_back(0);
+            m.container();
+            m.memory_limit(8 * GB, 2 * GB, GB);
+            m.oom_scores(0, 0);
+        })
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=537
+            # set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            # restart PostgreSQL (ends all sessions)
+            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
+        when(
+            "the segment exceeds the memory limit, and pages are missing at boot",
+            |m| {
+                m.off();
+                m.fall_back(0);
+                m.oom_scores(0, 0);
+                m.memory_limit(500 * MB, 450 * MB, 0);
+                m.asked(100);
+            },
+        )
+        .see("runbook", expect![[r#"
+            # raise the memory limit of the server's cgroup by 573 MB, or lower shared_buffers by as much
+            # set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"#]]),
+    ]);
+}
+
+#[test]
+fn way_back_is_the_running_value() {
+    fn lowered(m: &mut Scene) {
+        m.on_huge_pages(40 * GB, 40 * GB);
+        m.available = Some(8 * GB);
+        m.waits(|next| next.huge_pages = HugePages::Off);
+    }
+    test(vec![
+        when("the value came from ALTER SYSTEM", |m| {
+            lowered(m);
+            set(m, "huge_pages", "try", SettingSource::AutoConf);
+        })
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 8 GB and 8 GB of swap are available.
+            # undo the pending change (ALTER SYSTEM SET huge_pages = 'try';), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+        when("ALTER SYSTEM is not allowed", |m| {
+            lowered(m);
+            m.facts.allows_alter_system = false;
+            let line = FileLine {
+                path: "/etc/postgresql/postgresql.conf".into(),
+                line: 12,
+            };
+            set(m, "huge_pages", "on", SettingSource::File(Some(line)));
+        })
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 8 GB and 8 GB of swap are available.
+            # undo the pending change (in /etc/postgresql/postgresql.conf, line 12: huge_pages = 'on'), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+        when("the running value is unknown", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(8 * GB);
+            m.waits(|next| {
+                next.huge_pages = HugePages::Off;
+                next.shared_memory_bytes += GB;
+            });
+        })
+        .see("restart", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 41 GB; 8 GB and 8 GB of swap are available.
+            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages); set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+        when("only the command line has the value", |m| {
+            set(m, "huge_pages", "off", SettingSource::CommandLine);
+        })
+        .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off: a start without it uses the files (hugeinfo_next_start, postmaster.opts)."]),
+    ]);
+}
+
+#[test]
+fn one_cause_is_one_problem() {
+    test(vec![
+        when("everything follows from an empty pool", |m| {
+            m.fall_back(0);
+            m.asked(0);
+            m.waits(|next| next.shared_memory_bytes += 100 * MB);
+            m.other(
+                GB,
+                4096,
+                host::server::configuration::RequestedPages::Known(HugePages::Try, Some(0)),
+            );
+        })
+        .see("text", expect![[r#"
+            WARNING  On 4 kB pages: huge_pages = try fell back. Needs 587 huge pages of 2
+                     MB; 0 are available. Settings are pending a restart.
+              2 MB pages      [...............|] 1099 needed, 0 in the pool, 0 in use
+                              needed: 1099 = 587 for this server + 512 for the server on
+                              port 5433 (huge_pages = try)
+              page tables     Page tables of 21 processes take 6300 kB.
+                              Of the shared memory alone, with 100 connections: up to 229
+                              MB. On 2 MB pages: up to 459 kB.
+              next restart    A restart would not get huge pages. Needs 587 huge pages of 2
+                              MB; 0 are available.
+              next reboot     /etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at
+                              boot; needed: 1099 = 587 for this server + 512 for the server
+                              on port 5433 (huge_pages = try).
+              same cause      pending_settings, other_servers (as huge_pages)
+              do this  1 root sysctl -w vm.nr_hugepages=1099
+                       2 root sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 1099/' /etc/sysctl.d/hugepages.conf
+                       3 root [ "$(sysctl -n vm.nr_hugepages)" -ge 1099 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                       4 you  restart PostgreSQL (ends all sessions)"#]]),
+    ]);
+}
+
+/// The default size of another host is a guess: `vm.nr_hugepages` could be for 2 MB pages there.
+#[test]
+fn pages_of_another_host() {
+    let how = |megabytes: u64| {
+        let next = Server {
+            huge_pages: HugePages::Try,
+            shared_memory_type: SharedMemoryType::Mmap,
+            huge_page_size_bytes: None,
+            shared_memory_bytes: 33 * GB,
+        };
+        let bytes = megabytes * MB;
+        let machine = other_host::machine(next, 4096, Some(256 * GB), Some(bytes), &[bytes]);
+        let remedy = how_to_set(&machine, PageSize(bytes));
+        render::remedy(&machine, &remedy).expect("a remedy")
+    };
+    expect![[r#"
+        echo 33 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+        # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=33 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]].assert_eq(&how(1024));
+    expect![[r#"
+        sysctl -w vm.nr_hugepages=16896
+        (umask 022 && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)"#]]
+    .assert_eq(&how(2));
+}
