@@ -147,6 +147,24 @@ for my $pending (0, 1)
 	}
 }
 
+# The way back from a pending value is the running one, which RESET would remove.
+SKIP:
+{
+	my $name = 'huge_pages = off, pending after another ALTER SYSTEM';
+	needs_host($name);
+	undef $group;
+	from($need);
+	$node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = on');
+	restart();
+	$node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = off');
+	my $remedy = $node->safe_psql('postgres', q(SELECT remedy FROM hugeinfo_checks WHERE name = 'restart'));
+	my ($back) = $remedy =~ /(ALTER SYSTEM SET .*;)/;
+	is($back, q(ALTER SYSTEM SET huge_pages = 'on';), "$name: the way back") or diag($remedy);
+	$node->safe_psql('postgres', $back);
+	restart();
+	is($node->safe_psql('postgres', 'SHOW huge_pages'), 'on', "$name: as before");
+}
+
 for (
 	[ 'larger shared_buffers', '{"shared_buffers": "40MB"}' ],
 	[ 'smaller', '{"shared_buffers": "4MB"}' ],

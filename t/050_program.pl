@@ -68,6 +68,20 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	($status, $out, $error) = hugeinfo('plan', '-D', $data, '--format', 'json');
 	is_deeply(row(JSON::PP->new->decode($out)), $of_files, 'options: a start from the files does not use them');
 	like($error, qr/^NOTICE:  \Q$data\E: the last start had -c huge_pages=off -c shared_buffers=48MB on its command line/m, 'options: of the last start');
+	# The files decide, and the last of them names the place of a change.
+	my $auto = slurp_file("$data/postgresql.auto.conf");
+	append_to_file("$data/postgresql.auto.conf", "huge_pages = 'on'\n");
+	set_pool($kb, 0);
+	my $at_log = sub { return hugeinfo('why', '-D', $data, '--log', $node->logfile) };
+	for my $verb ([ 'status', sub { return hugeinfo('status', '-D', $data) } ], [ 'why', $at_log ], [ 'ensure', sub { return hugeinfo('ensure', '--dry-run', '-D', $data) } ])
+	{
+		($status, $out, $error) = $verb->[1]->();
+		unlike($out, qr/huge_pages = off|does not ask/, "options: $verb->[0] does not use those of the last start");
+		like($error, qr/^NOTICE:  .*the last start had -c huge_pages=off/m, "options: $verb->[0] names those of the last start");
+		like($out, qr/set huge_pages = try in \Q$data\E\/postgresql\.auto\.conf, line \d/, 'options: the file and the line that decide') if $verb->[0] eq 'status';
+	}
+	unlink "$data/postgresql.auto.conf";
+	append_to_file("$data/postgresql.auto.conf", $auto);
 	$node->start;
 }
 
