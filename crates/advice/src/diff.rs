@@ -120,7 +120,8 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     for change in grown {
         let pool = after.pool(change.size);
         let growth = change.pages - pool.map_or(Pages(0), |pool| Pages(pool.total));
-        if growth > apply::ready_pages(machine, change.size) {
+        let is_compacted = steps.contains(&Step::Compact);
+        if growth > apply::ready_pages(machine, change.size) && !is_compacted {
             steps.push(Step::Compact);
         }
         set_pool(&after, change, &mut steps);

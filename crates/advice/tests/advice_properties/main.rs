@@ -77,6 +77,7 @@ properties! {
         pages_for_other_servers_are_kept,
         no_remedy_has_a_redundant_step,
         starts_after_a_growing_pool_have_a_condition,
+        runbook_ends_healthy_or_with_a_decision,
         no_line_is_printed_twice,
         absent_facts_yield_no_command,
         absent_facts_improve_no_verdict,

@@ -640,6 +640,18 @@ pub fn starts_after_a_growing_pool_have_a_condition(_: &Spec, machine: &Machine)
     Ok(())
 }
 
+/// What the last step leaves is for a person to decide.
+pub fn runbook_ends_healthy_or_with_a_decision(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let rows = runbook_of(machine);
+    let last = rows.iter().rev().find_map(|row| row.expected.as_deref());
+    let is_ill = last.is_some_and(|last| {
+        last.starts_with(Status::Warning.as_str()) || last.starts_with(Status::Critical.as_str())
+    });
+    let has_decision = rows.iter().any(|row| row.place.is_none());
+    prop_assert!(!is_ill || has_decision, "{last:?} after {rows:#?}");
+    Ok(())
+}
+
 /// No line is printed twice in a remedy or in the runbook.
 pub fn no_line_is_printed_twice(_: &Spec, machine: &Machine) -> TestCaseResult {
     let mut texts = Vec::new();
