@@ -67,7 +67,7 @@ fn what_a_restart_needs_comes_first() {
         )
         .see("runbook", expect![[r#"
             # raise the memory limit of the server's cgroup by 573 MB, or lower shared_buffers by as much
-            # set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"#]]),
+            # set OOMScoreAdjust=-900 and OOMPolicy=continue in the systemd unit (if they are already set, find out why they have no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"#]]),
     ]);
 }
 
