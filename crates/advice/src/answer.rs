@@ -185,7 +185,7 @@ impl Answer {
             match printed.iter().find(|(_, earlier)| earlier == remedy) {
                 Some((earlier, _)) => {
                     *remedy = Remedy::As(*earlier);
-                    *same_as = Some(*earlier).filter(|_| is_shown);
+                    *same_as = is_shown.then_some(*earlier);
                 }
                 None if *id == CheckId::Reboot && remedy.is_disruptive() => {
                     *remedy = self.at_boot.clone();

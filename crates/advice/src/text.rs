@@ -119,7 +119,7 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
         }
         let others: Vec<_> = others.iter().filter(|check| !is_shown(check.id)).collect();
         if !others.is_empty() {
-            let names = names(others.into_iter());
+            let names = names(others);
             lines.extend(labeled(
                 "same cause",
                 &format!("{names} (as {})", first.name()),

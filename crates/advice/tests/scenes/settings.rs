@@ -461,9 +461,9 @@ fn plan_with_huge_pages_on_has_a_check_before_the_restart() {
         ),
     ]);
     let rows = runbook::for_settings(&machine, &insists);
-    let commands = rows.iter().filter_map(|row| row.command.as_deref());
+    let mut commands = rows.iter().filter_map(|row| row.command.as_deref());
     let check = CHECK_1050.replace("do not restart", "do not restart (huge_pages = on)");
-    assert_eq!(commands.last(), Some(&*check));
+    assert_eq!(commands.next_back(), Some(&*check));
 }
 
 #[test]
