@@ -98,7 +98,7 @@ true(scalar @steps, 'pool_filled has a remedy', $remedy);
 for (@steps)
 {
 	told($_->{command});
-	if ($_->{command} =~ /^(?:sysctl|echo|sed|\(umask) /) { true(!system("$_->{command} >/dev/null"), "typed: $_->{command}") }
+	if ($_->{command} =~ /^(?:sysctl|echo|sed|\(umask|\[) /) { true(!system("$_->{command} >/dev/null"), "typed: $_->{command}") }
 	else { true($_->{command} =~ /^restart PostgreSQL/ && restart(), "typed: $_->{command}") }
 }
 same(pool($kb)->{total}, $need, 'pages in the pool');
