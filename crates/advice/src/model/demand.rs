@@ -380,6 +380,11 @@ impl fmt::Display for Demands {
             let pages: Pages = rest.iter().map(|demand| demand.pages).sum();
             write!(f, " + {pages} for {} others", rest.len())?;
         }
+        let idle = self.sum(|who| *who == Who::UnknownOwner);
+        if idle > Pages(0) {
+            let known = self.total() - idle;
+            write!(f, " ({known} if no other program needs the idle ones)")?;
+        }
         Ok(())
     }
 }
@@ -394,7 +399,7 @@ impl fmt::Display for Who {
                 write!(f, "for {name} (huge_pages = {})", setting.as_str())
             }
             Self::OtherPrograms => write!(f, "that no visible server holds"),
-            Self::UnknownOwner => write!(f, "idle ones that others could need"),
+            Self::UnknownOwner => write!(f, "idle ones"),
         }
     }
 }

@@ -218,10 +218,12 @@ fn reboot() {
             sysctl -w vm.nr_hugepages=609
             # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=609
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when(
             "the kernel command line has fewer 1 GB pages, and the same number of 2 MB pages",

@@ -28,6 +28,7 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=609
             # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         // With pages beyond the limit, it would start and crash later.
@@ -68,8 +69,9 @@ fn other_servers() {
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.
             echo 1 > /proc/sys/vm/compact_memory
             echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 4 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]]),
         when("pages of another size are ready for one that requests them", |m| {
             m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));
@@ -169,6 +171,7 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=212
             # needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("other_servers", expect![[r#"
@@ -180,6 +183,7 @@ fn other_servers() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=212
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("pages were set for one that was turned off", |m| {
@@ -291,12 +295,14 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=681
             # needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=681
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)"#]]),
@@ -317,6 +323,7 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=897
             # needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 897 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)
@@ -337,7 +344,7 @@ fn other_servers() {
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20552
             # needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)
-            # if the pool has fewer than 20552 pages of 2 MB, set it back to 0 first
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20552 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the port of one is unknown", |m| {

@@ -27,6 +27,7 @@ fn pages_for_another_server_come_with_its_restart() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=8729
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 8729 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("memory cannot hold its old segment and its pages", |m| {
             m.available = Some(17 * GB);
@@ -49,6 +50,7 @@ fn pages_for_another_server_come_with_its_restart() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=937
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 937/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 937 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the pool has its pages already", |m| {
             m.more(8192);
@@ -66,6 +68,7 @@ fn pages_for_another_server_come_with_its_restart() {
             # remove other_servers from pg_hugeinfo.muted_checks: while it is muted, no remedy adds pages for other servers"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -92,16 +95,18 @@ fn turned_off_server_is_no_demand_on_itself() {
         .see(
             "how_to_set_2",
             expect![[r#"
-            sysctl -w vm.nr_hugepages=581
-            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
-            # restart the server on port 5433 (ends all of its sessions)"#]],
+                sysctl -w vm.nr_hugepages=581
+                sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
+                [ "$(sysctl -n vm.nr_hugepages)" -ge 581 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                # restart the server on port 5433 (ends all of its sessions)"#]],
         )
         .see(
             "runbook",
             expect![[r#"
-            sysctl -w vm.nr_hugepages=581
-            sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
-            # restart the server on port 5433 (ends all of its sessions)"#]],
+                sysctl -w vm.nr_hugepages=581
+                sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
+                [ "$(sysctl -n vm.nr_hugepages)" -ge 581 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                # restart the server on port 5433 (ends all of its sessions)"#]],
         ),
         when("it is alone", |m| {
             m.on_small_pages(1710 * MB, 0);
@@ -142,6 +147,7 @@ fn idle_pages_of_another_size_are_used_first() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL
             # if no other program needs 34 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
         when("too few are idle", |m| {
@@ -157,6 +163,7 @@ fn idle_pages_of_another_size_are_used_first() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL
             # if no other program needs 32 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
     ]);
@@ -184,13 +191,15 @@ fn pages_of_an_unknown_owner() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 3000 huge pages of 2 MB; 2000 are available.
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=5000
-            # needed: 5000 = 3000 for this server + 2000 idle ones that others could need
+            # needed: 5000 = 3000 for this server + 2000 idle ones (3000 if no other program needs the idle ones)
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 5000 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=5000
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 5000 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("memory is too small to add to it", |m| {
             m.on_small_pages(30 * GB, 15_000);
@@ -200,6 +209,7 @@ fn pages_of_an_unknown_owner() {
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)
             # stop PostgreSQL (ends all sessions)
             # if no other program needs 15000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 15360 ] || { echo 'too few pages: set the pool back to 15000 first' >&2; false; }
             # start PostgreSQL"#]]),
         when("a pool that a boot line sets grows", |m| {
             m.on_small_pages(6000 * MB, 2000);
@@ -208,6 +218,7 @@ fn pages_of_an_unknown_owner() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=3000
             sed -i 's/^vm\.nr_hugepages = 2000$/vm.nr_hugepages = 3000/' /etc/sysctl.d/hugepages.conf
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("nobody visible holds 4 pages", |m| {
             m.on_small_pages(14 * GB, 0);
@@ -222,11 +233,13 @@ fn pages_of_an_unknown_owner() {
             echo 1 > /proc/sys/vm/compact_memory
             echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # needed: 18 = 14 for this server + 4 that no visible server holds
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("reboot", expect!["ok set_at_boot: /proc/cmdline (hugepagesz=1G hugepages=16) sets 16 huge pages of 1 GB at boot. 18 are needed if the 4 that no visible server holds (hugeinfo_holders) are needed then, too."])
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -274,9 +287,10 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
                 echo 1 > /proc/sys/vm/compact_memory
                 echo 42 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
                 sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
+                [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or set them at boot' >&2; false; }
                 # restart PostgreSQL (ends all sessions)
                 sysctl -w vm.nr_hugepages=0
-                # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]],
+                # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]],
         ),
     ];
     for (name, value, change, expected) in rows {

@@ -188,7 +188,8 @@ fn on_small_pages() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
             sysctl -w vm.nr_hugepages=700
-            # needed: 700 = 537 for this server + 100 that no visible server holds + 63 idle ones that others could need
+            # needed: 700 = 537 for this server + 100 that no visible server holds + 63 idle ones (637 if no other program needs the idle ones)
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 700 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the cause no longer exists", |m| m.fall_back(537))
             .see("status", expect![[r#"
@@ -497,7 +498,8 @@ fn other_page_sizes() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
             echo 1037 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
-            # needed: 1037 = 537 for this server + 500 idle ones that others could need
+            # needed: 1037 = 537 for this server + 500 idle ones (537 if no other program needs the idle ones)
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)" -ge 1037 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("reboot", expect![[r#"
@@ -540,7 +542,7 @@ fn other_page_sizes() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
             # if no other program needs 12 huge pages of 1 GB that are idle now: echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 2 huge pages of 1 GB (2 GB) are idle: PostgreSQL needs none of them; 10 are needed.
             # as huge_pages"#]]),
@@ -564,7 +566,7 @@ fn other_page_sizes() {
         .see("pool_size", expect![[r#"
             warning unused_pages: 1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.
             # if no other program needs 1511 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT)"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("idle 1 GB pages can be split for the 2 MB pool", |m| {
             m.ram(128 * GB);
             m.on_small_pages(8 * GB, 0);
