@@ -48,11 +48,11 @@ pub(crate) type Watcher<'w> = dyn FnMut(&Member, &Memory, &mut Vec<u8>) -> Resul
 
 /// The facts to add to those of [`few`].
 pub(crate) enum Extent<'w> {
-    /// All that the verdict, the plan and the pools depend on, except processes. Searches for other
-    /// servers in this scope; `None`: there are none. The cost depends on the size of the host only
-    /// if the scope is the host.
+    /// All facts on which the verdict, the plan and the pools depend, except processes. Searches
+    /// for other servers in this scope. `None`: there are none. The cost depends on the size of the
+    /// host only if the scope is the host.
     Plan(Option<Scope>),
-    /// All that checks depend on.
+    /// All facts on which checks depend.
     Checks(&'w mut Watcher<'w>),
 }
 
@@ -142,8 +142,8 @@ fn with_plan(
     })
 }
 
-/// Adds those facts, and the ones that only checks use: about each process, nodes, and more files
-/// of the host.
+/// Adds the facts of [`with_plan`], and those that only checks use: about each process, nodes, and
+/// more files of the host.
 fn with_checks(
     facts: Facts,
     root: &Root,

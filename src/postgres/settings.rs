@@ -73,7 +73,7 @@ fn is_pending(record: &pg_sys::config_generic) -> bool {
     record.status & pg_sys::GUC_PENDING_RESTART.cast_signed() != 0
 }
 
-/// Those of [`SIZING`] that this version of PostgreSQL has. Looked up once, because each
+/// The settings in [`SIZING`] that this version of PostgreSQL has. Looked up once, because each
 /// `hugeinfo_status` needs all of them.
 pub(super) fn sizing() -> impl Iterator<Item = &'static pg_sys::config_generic> {
     type Records = [*const pg_sys::config_generic; SIZING.len()];

@@ -299,9 +299,10 @@ fn pending(machine: &Machine) -> Option<&'static str> {
     }
 }
 
-/// The verdict on a server that is healthy by its own facts. Other facts cannot change that, except
-/// pending settings and other servers. `None`: it is not, or it is on small pages, or on huge pages
-/// that count as memory of the cgroup, because the verdict then also depends on memory.
+/// The verdict on a server that is healthy by its own facts. Only pending settings and other
+/// servers can change this verdict. `None`: the server is not healthy, or the verdict also depends
+/// on memory, because the server is on small pages, or on huge pages that count as memory of the
+/// cgroup.
 pub fn verdict_if_healthy(machine: &Machine) -> Option<Verdict> {
     let hugetlb = machine.state.hugetlb.as_ref();
     let is_decided = machine.is_on_huge_pages() == Some(true)

@@ -48,7 +48,7 @@ pub(crate) struct PoolChange {
     pub(crate) before: Pages,
     /// Persistent pages afterwards.
     pub(crate) pages: Pages,
-    /// Restarts of the other servers whose pages are among them.
+    /// Restarts of the other servers whose pages are among `pages`.
     pub(crate) restarts: Vec<Step>,
 }
 

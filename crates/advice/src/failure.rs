@@ -167,7 +167,7 @@ const AFTER_FAILURE: usize = 1;
 enum Line<'a> {
     /// A severity, and the text after it.
     Labeled(&'static str, &'a str),
-    /// The text is not from the log of a server, or in another language.
+    /// The text is not from the log of a server, or is in another language.
     Plain(&'a str),
     /// There are several severities, of which a client might have written one, such as that in the
     /// name of a role or in a statement.

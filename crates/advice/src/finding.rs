@@ -10,7 +10,7 @@ use host::{linux::error::Absent, server::facts::Facts};
 pub enum Status {
     /// Healthy.
     Ok,
-    /// A source that is needed to judge is missing or denied.
+    /// A source that the check needs is missing or cannot be read.
     Unknown,
     /// Works, but not as it should.
     Warning,

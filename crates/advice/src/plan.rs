@@ -180,8 +180,8 @@ impl Plan {
     }
 }
 
-/// The question whether to use idle pages of another size before a second pool grows. A page size
-/// that is set is meant.
+/// The question whether to use idle pages of another size before a second pool grows. There is no
+/// question if `huge_page_size` is set.
 fn about_other_size(machine: &Machine) -> Option<Decision> {
     let next = desired::wanted_settings(machine).ok()?;
     let wanted = machine.with_next_start(next.clone());

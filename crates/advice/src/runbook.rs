@@ -174,7 +174,7 @@ fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
             why = format!("{why}; {note}");
         }
         let command = render::command(&at, step);
-        // A command with a condition is not there to be pasted.
+        // A command with a condition must not be pasted as it is.
         let condition = render::condition(machine, &at, step).zip(command.clone());
         let conditional = condition.map(|(condition, command)| format!("{condition}: {command}"));
         let command = command.filter(|_| conditional.is_none());

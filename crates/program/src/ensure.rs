@@ -333,8 +333,8 @@ impl ServerRun<'_> {
                 None => machine::stopped(self.next, ServerState::Stopped)?,
             };
             reservations.count_others(&mut machine, &self.data());
-            // Pages count as reserved or as mapped, never as both or as neither. Ends, because
-            // there are fewer reservations each time.
+            // Pages count as reserved or as mapped, never as both or as neither. The loop ends,
+            // because each round has fewer reservations.
             if !reservations.forget_started() {
                 if let Some(owner) = self.next.owner {
                     ensure::distrust_other_users(&mut machine, owner);

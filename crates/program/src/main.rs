@@ -280,7 +280,7 @@ fn main() -> ExitCode {
         }
     };
     let handled = match arguments.verb {
-        // They have nothing to clean up, and end at once, or handle signals later.
+        // These verbs have nothing to clean up and end at once, or they handle signals later.
         Verb::Touch(_) | Verb::Search | Verb::Fleet(_) => Ok(()),
         Verb::Settings(_) if is_root() => Ok(()),
         Verb::Status(_)

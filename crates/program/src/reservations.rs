@@ -168,7 +168,7 @@ impl Reservations {
         })
     }
 
-    /// Forgets reservations of servers that have mapped their pages. Returns whether there were
+    /// Removes the reservations of servers that have mapped their pages. Returns whether there were
     /// any.
     pub(crate) fn forget_started(&mut self) -> bool {
         let before = self.all.len();

@@ -236,7 +236,7 @@ pub(crate) fn clusters() -> Vec<(PathBuf, u32)> {
     clusters
 }
 
-/// The process: prints each step of a search as a line of JSON.
+/// Runs in the process for a search. Prints each step as a line of JSON.
 pub(crate) fn run() -> Result<Done, Error> {
     let root = root();
     let mut written = Ok(());

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use host::units::parse_size;
 
-/// Bytes, more than none.
+/// A number of bytes above 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 

@@ -274,7 +274,7 @@ fn journal(owner: Option<u32>) -> Vec<Message> {
     // RHEL's own packages start the server under its old name.
     command.args(["_COMM=postgres", "_COMM=postmaster"]);
     command.args(owner.map(|uid| format!("_UID={uid}")));
-    // What systemd did after an OOM kill.
+    // The reaction of systemd to an OOM kill.
     command.args(["+", "_PID=1", "UNIT_RESULT=oom-kill"]);
     command.process_group(0);
     let output = command::run(command, Duration::from_secs(10));

@@ -14,7 +14,7 @@ pub(super) struct Check {
     pub(super) judge: fn(&Machine) -> Judgment,
     /// Source of the remedy.
     pub(super) cure: Cure,
-    /// Whether it is about the memory or the processes of the running server.
+    /// Whether the check is about the memory or the processes of the running server.
     pub(super) needs_running_server: bool,
     /// Whether its warnings count for the whole server.
     pub(super) counts_for_server: fn(&Machine) -> bool,

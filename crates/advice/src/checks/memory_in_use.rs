@@ -8,22 +8,22 @@ use crate::{
 };
 use host::{escape, linux::cgroup::memory::MemoryLimit, units::Bytes};
 
-/// ZFS is named from this part of RAM on.
+/// Percentage of RAM above which findings name the memory of ZFS.
 const MUCH_PERCENT: u64 = 10;
 
-/// From this part of a limit on, a cgroup is near it.
+/// Percentage of a limit above which a cgroup is near the limit.
 const NEAR_PERCENT: u64 = 95;
 
 /// A cgroup of the server and its use without the file cache.
 struct Use<'m> {
     limit: &'m MemoryLimit,
     kept: Bytes,
-    /// Whether it is `memory.high`.
+    /// Whether the limit is `memory.high`.
     is_high: bool,
 }
 
 impl Use<'_> {
-    /// How far the use exceeds [`NEAR_PERCENT`] of the limit.
+    /// The bytes by which the use exceeds [`NEAR_PERCENT`] of the limit.
     fn excess(&self) -> Bytes {
         self.kept - Bytes(self.limit.limit_bytes).percent(NEAR_PERCENT)
     }
@@ -77,7 +77,7 @@ pub(super) fn of_cgroup(machine: &Machine) -> Option<(bool, String)> {
     Some((true, format!("{}{happens}{kills}", used.text())))
 }
 
-/// The memory of ZFS, if it is much, as a sentence with a blank before it.
+/// The memory of ZFS, if it is much, as a sentence with a leading space.
 pub(super) fn of_zfs(machine: &Machine) -> Option<String> {
     let zfs = machine.whole()?.zfs_cache?;
     let ram = memory::host_ram(machine)?;

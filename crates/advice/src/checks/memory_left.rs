@@ -85,7 +85,7 @@ fn of_pools(machine: &Machine) -> Judgment {
     let ram = memory::host_ram(machine).ok_or(unknown)?;
     let pools = memory::in_pools(machine);
     let text = format!("The pools hold {pools} and leave {left} of {ram} RAM.");
-    // What happens to the running server comes before what a restart would do.
+    // A shortage of the running server is reported before one after a restart.
     let present = start::present_misfit(machine);
     let next = start::coming_misfit(machine);
     let finding = match (present, next, Shortage::now(machine)) {

@@ -214,7 +214,7 @@ fn exempt(of_backends: i32) -> Finding {
     )
 }
 
-/// The kills in the server's cgroup, as a sentence with a blank before it.
+/// The kills in the server's cgroup, as a sentence with a leading space.
 pub(super) fn kills_in_cgroup(machine: &Machine) -> String {
     let kills = machine.whole().and_then(|facts| facts.cgroup_oom_kills);
     match kills.unwrap_or(0) {

@@ -162,7 +162,7 @@ fn sentence(target: &PoolTarget) -> String {
             count(unused),
             target.now
         ),
-        // Nobody that is known needs them.
+        // No known program needs them.
         _ if target.idle_for.is_none() => {
             let needed = match target.now.total() {
                 Pages(0) => String::new(),

@@ -134,8 +134,8 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     })
 }
 
-/// How to set the value again with which the server runs. `ALTER SYSTEM RESET` would remove the
-/// entry that the running value came from.
+/// The change that restores the value with which the server runs. `ALTER SYSTEM RESET` would remove
+/// the entry that the running value came from.
 fn way_back(machine: &Machine, name: &str) -> String {
     let running = machine
         .whole_state()

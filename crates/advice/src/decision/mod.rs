@@ -26,8 +26,8 @@ pub enum Decision {
     FreeMemory {
         /// Available memory that is missing.
         missing: Bytes,
-        /// Whether it can be less, because the memory that the server releases is only known within
-        /// bounds.
+        /// Whether less memory could be enough, because the memory that the server releases is
+        /// known only within bounds.
         is_bound: bool,
         /// Whether programs use that much memory. Otherwise, RAM is too small.
         is_used: bool,
@@ -43,7 +43,7 @@ pub enum Decision {
         /// By how much.
         lower: Option<Lower>,
         missing: Bytes,
-        /// Whether small pages need it, so that swap helps.
+        /// Whether small pages need the memory, so that swap helps.
         can_swap: bool,
         /// Pages that others hold.
         others: Option<(Pages, PageSize)>,
@@ -87,7 +87,7 @@ pub enum Decision {
         size: PageSize,
         /// The limit that is enough. 0: unknown.
         bytes: Bytes,
-        /// Where it is set.
+        /// The place where the limit is set.
         setter: LimitSetter,
     },
     /// Raise a memory limit of a cgroup, or lower `shared_buffers`.
@@ -131,14 +131,14 @@ pub enum Decision {
     /// Use idle pages of another size, or let a second pool grow.
     UseOtherSize {
         idle: (Pages, PageSize),
-        /// How to use them.
+        /// The change that lets the server use them.
         change: String,
         /// The command that makes a second pool.
         instead: String,
     },
     /// Stop other servers first, because memory cannot hold their pages and their present segments.
     OtherServers {
-        /// The servers whose pages wait.
+        /// The servers that have to stop before the pool can grow.
         servers: Vec<Name>,
         size: PageSize,
         /// The number that all servers need.
@@ -176,7 +176,7 @@ impl Decision {
 pub enum LimitSetter {
     Pod,
     Container,
-    /// A unit, for example.
+    /// The host, for example in a systemd unit.
     Host,
 }
 

@@ -44,7 +44,7 @@ pub enum Who {
     Asking(Name, HugePages),
     /// Processes that are not visible PostgreSQL servers, or the kernel.
     OtherPrograms,
-    /// Nobody that is known: idle pages that a growing pool keeps.
+    /// An unknown owner: idle pages that a growing pool keeps.
     UnknownOwner,
 }
 
@@ -105,10 +105,10 @@ impl Demands {
     ///
     /// Other servers that ask for huge pages and do not have them count only as long as the host
     /// has the memory for all of them in addition to their present segments, because they get their
-    /// pages when they restart. Otherwise their pages wait. They do not count if `other_servers` is
-    /// muted.
+    /// pages when they restart. Otherwise, these servers do not count yet. They never count if
+    /// `other_servers` is muted.
     ///
-    /// A pool that grows adds to idle pages of an unknown owner, if memory is enough.
+    /// A pool that grows keeps idle pages of an unknown owner, if there is enough memory.
     /// `None`: the pools, or the pages of the running server, are unknown.
     pub fn of(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
         for is_asking in [true, false] {
@@ -390,7 +390,7 @@ impl fmt::Display for Demands {
 }
 
 impl fmt::Display for Who {
-    /// After a number of pages.
+    /// The words that follow a number of pages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ThisServer => write!(f, "for this server"),
@@ -604,9 +604,8 @@ impl PoolTarget {
         self.persistent.min(self.asked_at_boot()) - self.now.total()
     }
 
-    /// The number to set: the demands after a restart, pages that the boot configuration asks for
-    /// as far as they are there and not only for present demands, and idle pages that a server could
-    /// want.
+    /// The number to set: the demands after a restart, existing pages that the boot configuration
+    /// asks for and that are not only for present demands, and idle pages that a server might need.
     pub fn recommended(&self) -> Pages {
         let at_boot = self.persistent.min(self.asked_at_boot());
         let least = self.after.total().max(at_boot - self.shrinks_line());

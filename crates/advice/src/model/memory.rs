@@ -14,7 +14,7 @@ use crate::{
     thresholds::COMMITTED_PERCENT,
 };
 
-/// See [`reserve`].
+/// Percentage of RAM in the [`reserve`].
 const RESERVE_PERCENT: u64 = 2;
 const RESERVE_BYTES: Bytes = Bytes(256 << 20);
 
@@ -24,7 +24,7 @@ const ASSUMED_USE_PERCENT: u64 = 10;
 
 /// Memory that stays available after each step, at the next start and at the next boot, for all
 /// programs that allocate meanwhile: on small hosts, enough for the system and a login. This is the
-/// only reserve: every rule about memory that is taken uses it. `None`: the RAM is unknown.
+/// only reserve, and every rule about memory uses it. `None`: the RAM is unknown.
 pub fn reserve(machine: &Machine) -> Option<Bytes> {
     let ram = host_ram(machine)?;
     Some(ram.percent(RESERVE_PERCENT).max(RESERVE_BYTES))
@@ -224,7 +224,7 @@ pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
     missing(machine, pools, not_faulted_in(machine), Bytes(0))
 }
 
-/// Whether the pools can grow by this much while all servers run, as far as known.
+/// Whether the pools can grow by this much while all servers run. True if that is unknown.
 pub fn can_grow_now(machine: &Machine, growth: Bytes) -> bool {
     let limit = CommitLimit::with_pools(machine, in_pools(machine) + growth);
     missing_for_pools(machine, growth).unwrap_or_default() == Bytes(0)
@@ -308,7 +308,7 @@ impl Shortage {
         })
     }
 
-    /// Whether swap makes up for it. The reserve is RAM.
+    /// Whether swap can cover the shortage. The reserve has to be RAM.
     pub fn can_swap(&self) -> bool {
         self.missing + self.swap <= self.taken + self.others
     }

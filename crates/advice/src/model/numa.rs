@@ -63,13 +63,13 @@ pub fn reserved_by_others(machine: &Machine, size: PageSize) -> Option<Pages> {
     Some(of_others.min(Pages(pool.reserved)))
 }
 
-/// `node 0` or `nodes 0, 1`.
+/// Nodes as text: `node 0` or `nodes 0, 1`.
 pub fn named_nodes(nodes: &[u32]) -> String {
     let noun = if nodes.len() == 1 { "node" } else { "nodes" };
     format!("{noun} {}", numbers(nodes))
 }
 
-/// `0, 1`.
+/// Node numbers as text, such as `0, 1`.
 pub fn numbers(nodes: &[u32]) -> String {
     let all: Vec<_> = nodes.iter().map(ToString::to_string).collect();
     all.join(", ")

@@ -186,7 +186,8 @@ pub(crate) fn total(machine: &Machine) -> Option<Bytes> {
     each.map(Bytes).reduce(|all, one| all + one)
 }
 
-/// Whether they are large, against RAM, and on small pages against the segment that they map.
+/// Whether page tables are large compared with RAM or, on small pages, with the segment that they
+/// map.
 pub(crate) fn are_large(machine: &Machine) -> bool {
     let (Some(total), Some(ram)) = (total(machine), machine.ram()) else {
         return false;
@@ -199,7 +200,8 @@ pub(crate) fn are_large(machine: &Machine) -> bool {
                 && is_beyond(PAGE_TABLES_OF_SEGMENT_PERCENT, segment))
 }
 
-/// Estimates them on huge pages. `None`: the segment is on huge pages, or something is unknown.
+/// Estimates the page tables of all processes on huge pages. `None`: the segment is on huge pages,
+/// or something is unknown.
 pub(crate) fn on_huge_pages(machine: &Machine) -> Option<(Bytes, PageSize)> {
     if machine.backing() != Backing::SmallPages {
         return None;
@@ -211,7 +213,7 @@ pub(crate) fn on_huge_pages(machine: &Machine) -> Option<(Bytes, PageSize)> {
     Some((Bytes(bytes), size))
 }
 
-/// Whether they are large, and would be small on huge pages and less than half as large.
+/// Whether page tables are large, and would be small and less than half as large on huge pages.
 pub(crate) fn need_huge_pages(machine: &Machine) -> bool {
     let would_be_small = |bytes: Bytes| {
         let ram = machine.ram();

@@ -191,17 +191,17 @@ pub enum Fit {
         /// RAM and swap.
         all: Bytes,
     },
-    /// Memory cannot hold it and other servers on small pages once they are in use, or would leave
-    /// less than the reserve.
+    /// Memory cannot hold this segment and those of other servers on small pages once all of them
+    /// are in use, or less than the reserve would be left.
     BeyondMemory(Shortage),
-    /// A memory limit of a cgroup cannot hold it once it is in use.
+    /// The segment exceeds a memory limit of a cgroup once all of it is in use.
     BeyondCgroup {
         /// The directory of the cgroup.
         cgroup: PathBuf,
         limit: Bytes,
         /// Needed in the cgroup, at least.
         needed: Bytes,
-        /// By how much the limit has to be raised to be sure.
+        /// The increase of the limit that is certain to be enough.
         to_raise: Bytes,
     },
 }
@@ -475,8 +475,8 @@ pub fn fit_on_small_pages(machine: &Machine) -> Fit {
 }
 
 /// Why memory cannot hold the segment of the running server once all of it is in use. Unlike a
-/// misfit of the next start, nobody has to restart the server for that. `None`: it can, as far as
-/// known.
+/// misfit of the next start, this happens without a restart. `None`: memory can hold it, or that is
+/// unknown.
 pub fn present_misfit(machine: &Machine) -> Option<Fit> {
     let segment = machine.segment().map(|segment| Bytes(segment.bytes))?;
     let is_huge = machine.is_on_huge_pages()?;

@@ -134,8 +134,8 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
     }
 }
 
-/// The place in which a change has to be made, too, so that it lasts. It follows the last of several
-/// such steps.
+/// The other place in which a change has to be made so that it lasts. It follows the last of
+/// several such steps.
 pub(crate) fn to_keep(step: &Step, next: Option<&Step>) -> Option<&'static str> {
     match (step, next) {
         (Step::RaiseLimit(_), Some(Step::RaiseLimit(_)))
@@ -151,8 +151,9 @@ pub(crate) fn to_keep(step: &Step, next: Option<&Step>) -> Option<&'static str> 
     }
 }
 
-/// The condition of a step that takes idle pages of an unknown owner: they are not known to be
-/// needed, and not known to be free. `machine` is before all steps, and `at` before this one.
+/// The condition of a step that releases idle pages of an unknown owner, because it is unknown
+/// whether somebody needs them. `machine` is the state before all steps, and `at` the state before
+/// this one.
 pub(crate) fn condition(machine: &Machine, at: &Machine, step: &Step) -> Option<String> {
     let (size, taken) = match step {
         Step::SetPool { size, pages } => {
@@ -175,7 +176,8 @@ pub(crate) fn condition(machine: &Machine, at: &Machine, step: &Step) -> Option<
     })
 }
 
-/// The number for the boot line if pages that no visible server holds are needed then, too.
+/// The number for the boot line if the pages that no visible server holds are also needed after a
+/// boot.
 pub(crate) fn more_at_boot(machine: &Machine, step: &Step) -> Option<String> {
     let Step::SetPoolAtBoot { size, pages, .. } = step else {
         return None;
@@ -241,7 +243,7 @@ fn alter_system(name: &str, value: &str) -> String {
     format!("ALTER SYSTEM SET {name} = {};", setting_value(value))
 }
 
-/// How to set a value so that the next start uses it.
+/// The command or instruction that sets a value for the next start.
 pub(crate) fn setting(machine: &Machine, name: &str, value: &str) -> String {
     match machine.setting_place(name, None) {
         SettingPlace::AlterSystem => alter_system(name, value),
@@ -487,8 +489,8 @@ pub fn why(machine: &Machine, step: &Step) -> String {
     }
 }
 
-/// Why the next step is not safe if the pool is short, and what to do then. `machine` is right
-/// before the start.
+/// Why the next step is not safe if the pool is short, and what to do then. `machine` is the state
+/// right before the start.
 fn if_short(machine: &Machine, check: &Step) -> String {
     let Step::CheckPool {
         size,

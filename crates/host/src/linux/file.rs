@@ -29,8 +29,8 @@ pub(crate) const LARGEST_SMALL: u64 = 256 << 10;
 /// watchdog, and opening a pipe can block: this only looks it up.
 pub const WRITTEN: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// True if the kernel makes the files of the file system (include/uapi/linux/magic.h). They look
-/// regular, but reading one can block or have an effect: `/proc/kmsg` does both.
+/// True if the kernel generates the files of this file system (include/uapi/linux/magic.h). Such
+/// files look regular, but reading one can block or have an effect: `/proc/kmsg` does both.
 fn is_of_kernel(file: &File) -> io::Result<bool> {
     Ok(matches!(
         rustix::fs::fstatfs(file)?.f_type,
@@ -53,9 +53,9 @@ fn is_of_kernel(file: &File) -> io::Result<bool> {
     ))
 }
 
-/// Opens the file that was looked up with [`WRITTEN`], if it is a regular file of a user, which
-/// does not block, to be read up to its present size. `None`: another file, such as a symbolic link
-/// with `O_NOFOLLOW`, or one of the kernel.
+/// Opens the file that was looked up with [`WRITTEN`], if it is a regular file of a user, to be
+/// read up to its present size. Opening such a file does not block. `None`: another file, such as a
+/// symbolic link with `O_NOFOLLOW`, or one of the kernel.
 pub fn if_regular(found: OwnedFd) -> io::Result<Option<Take<File>>> {
     let found = File::from(found);
     let metadata = found.metadata()?;

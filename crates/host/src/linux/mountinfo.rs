@@ -125,7 +125,7 @@ fn parse_mount(before: &[u8], filesystem: &[u8], after: &[u8]) -> Option<Mount> 
     let (root, point) = (words.next()?, words.next()?);
     // Mount options come first. The options of the file system, after its type, apply as well.
     let of_mount = words.next()?;
-    // The source can be empty, but the blank after it is always there.
+    // The source can be empty, but a space always follows it.
     let (_, options) = split_once(after, b' ')?;
     Some(Mount {
         device: device.to_vec(),
@@ -140,7 +140,7 @@ fn parse_mount(before: &[u8], filesystem: &[u8], after: &[u8]) -> Option<Mount> 
     })
 }
 
-/// Replaces escapes such as `\040`, a blank (fs/proc_namespace.c `mangle`).
+/// Replaces escapes such as `\040`, a space (fs/proc_namespace.c `mangle`).
 fn unescape(field: &[u8]) -> PathBuf {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -217,8 +217,8 @@ impl Root {
         self.look_up_with(path, Links::Followed)
     }
 
-    /// Looks up a file or directory that the process with this PID names, as far as the kernel has it
-    /// in memory (see [`Guard::look_up`]).
+    /// Looks up a file or directory that the process with this PID names, if the kernel has it in
+    /// memory (see [`Guard::look_up`]).
     pub fn look_up_of(&self, pid: u32, path: &Path) -> io::Result<Found> {
         match self.guard() {
             Some(guard) => {

@@ -285,7 +285,8 @@ impl Files {
     }
 
     /// Reads the main file, which is in `directory` unless the command line names another one, and
-    /// `postgresql.auto.conf`. Returns the data directory, too. `running`: that of a running server.
+    /// `postgresql.auto.conf`. Also returns the data directory. `running`: the data directory of a
+    /// running server.
     fn settings(
         &mut self,
         directory: &Path,

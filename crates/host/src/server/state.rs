@@ -447,8 +447,8 @@ impl ProcessFigures {
 /// settings of the running server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NextSettings {
-    /// The settings, with the exact size of the segment if PostgreSQL has computed it. `None`: those
-    /// of the running server, as far as known.
+    /// The settings, with the exact size of the segment if PostgreSQL has computed it. `None`: the
+    /// known settings of the running server.
     pub server: Option<Server>,
     /// The settings after a change of the command line, which the files and the running server do
     /// not show. `None`: no step has changed it.
@@ -466,7 +466,7 @@ pub struct NextSettings {
 }
 
 impl NextSettings {
-    /// The settings of the start after a start: nothing is pending.
+    /// Resets the settings after a start, when nothing is pending.
     pub fn started(&mut self) {
         *self = Self {
             settings: std::mem::take(&mut self.settings),
@@ -478,7 +478,7 @@ impl NextSettings {
 /// Whether the configuration files on disk allow a start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Files {
-    /// They do, and their settings are known.
+    /// The files allow a start, and their settings are known.
     #[default]
     Valid,
     /// The next start would fail with this message of PostgreSQL.

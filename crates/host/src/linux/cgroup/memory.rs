@@ -105,8 +105,9 @@ fn swappiness(
     Ok(fact(found)?.ok())
 }
 
-/// Reads the cgroups of the process that the kernel throttles, and whose memory it reclaims, from a
-/// use of `memory.high` on (v2), nearest first. This is their limit here.
+/// Reads the cgroups of the process that have `memory.high` (v2), nearest first. Above it, the
+/// kernel throttles the processes of a cgroup and reclaims its memory, so it counts as a limit
+/// here.
 pub fn read_high(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadError> {
     let Some((version @ Version::V2, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());
