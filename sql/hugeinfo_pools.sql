@@ -26,7 +26,8 @@ FROM hugeinfo_pools;
 SELECT bool_and(available_pages = free_pages - reserved_pages + greatest(0, overcommit_pages - surplus_pages)) AS available_pages,
        bool_and(committed_pages = total_pages - free_pages + reserved_pages) AS committed_pages,
        bool_and(own_pages + others_pages = committed_pages) AS others_pages,
-       bool_and(recommended_nr_hugepages >= others_pages + required_pages) AS recommended_nr_hugepages,
+       bool_and(recommended_nr_hugepages >= others_pages
+                + CASE current_setting('huge_pages') WHEN 'off' THEN 0 ELSE required_pages END) AS recommended_nr_hugepages,
        bool_and(shortfall_pages BETWEEN 0 AND required_pages) AS shortfall_pages,
        bool_and(fits_after_restart <= (shortfall_pages = 0)) AS fits_after_restart
 FROM hugeinfo_pools;

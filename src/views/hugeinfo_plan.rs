@@ -67,6 +67,7 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     for why in not_as_planned(&machine) {
         notice!("{why}");
     }
+    let machine = machine.with_next_start(machine.next_start_on_huge_pages());
     let segment = bigint(machine.state.needed_bytes())?;
     let percent = percent_of_ram(&machine);
     let forecasts = forecasts(&machine);

@@ -47,7 +47,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     note_differences(&next);
     let result = Planning {
         bytes: next.shared_memory_bytes,
-        machine: machine(&options.host, next)?,
+        machine: {
+            let machine = machine(&options.host, next)?;
+            // Figures are for huge_pages = try.
+            machine.with_next_start(machine.next_start_on_huge_pages())
+        },
         has_others_pages: options.host.is_this() && has_pools(),
         shared_buffers: start.settings()?.shared_buffers_bytes,
         version: start.version,

@@ -85,7 +85,7 @@ for (
 
 	situation("$how, and its node has too little memory for the pool");
 	pools_of(0, 0);
-	start(@size, shared_buffers => '400MB');
+	start(@size, shared_buffers => '340MB');
 	my %left = slurp("/sys/devices/system/node/node$second/meminfo") =~ /(MemFree|Active\(file\)|Inactive\(file\)|SReclaimable):\s+(\d+) kB/g;
 	my $taken = int(sum(values %left) / 1024) - 300;
 	system('numactl', "--membind=$second", 'fallocate', '-l', "${taken}MiB", '/run/ballast') == 0 or die "cannot fill the memory of node $second\n";

@@ -255,7 +255,7 @@ sub _take
 	my $where = $row->{where_to_run} // 'decision';
 	told("$where: $text");
 	if ($text =~ /^start PostgreSQL with (numactl \S+);/) { placed(before => [ split / /, $1 ]) }
-	elsif (_is_of_service($row) || $where eq 'by hand' && $text =~ /^for the next boot, in the configuration of the boot loader: /) { }
+	elsif (_is_of_service($row) || $where eq 'by hand' && $text =~ /^(?:for the next boot, in the configuration of the boot loader: |also set it for the next boot )/) { }
 	elsif ($text =~ /^(?:re)?start PostgreSQL/) { true(restart(), $text, why_not()) }
 	elsif ($text =~ /^stop PostgreSQL/) { stop() }
 	elsif ($where eq 'SQL') { my $answer = value($text); true($answer =~ /^t?$/, $text, $answer) }
