@@ -71,17 +71,18 @@ pub(crate) fn end_on_signal() -> Result<(), Error> {
     handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
 }
 
-/// Runs a function for a limited time. `None`: the time limit was reached. The function must not
-/// look up names in directories of users, because this process could not end during a blocked
-/// lookup.
+/// Runs a function for a limited time. Errors: `ETIMEDOUT` if the time limit was reached, `EAGAIN`
+/// if no thread could be started. The function must not look up names in directories of users,
+/// because this process could not end during a blocked lookup.
 pub(crate) fn within<T: Send + 'static>(
     limit: Duration,
     read: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
+) -> Result<T, Errno> {
     let (sender, result) = mpsc::channel();
     let work = move || drop(sender.send(read()));
-    thread::Builder::new().spawn(work).ok()?;
-    result.recv_timeout(limit).ok()
+    let started = thread::Builder::new().spawn(work);
+    started.map_err(|_| Errno::AGAIN)?;
+    result.recv_timeout(limit).map_err(|_| Errno::TIMEDOUT)
 }
 
 /// Continues in a child process. The caller waits for it and exits with its status.

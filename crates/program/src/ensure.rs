@@ -424,7 +424,7 @@ impl ServerRun<'_> {
 /// A server that runs, before its restart. Its memory might be locked.
 fn before_restart(pid: u32, next: NextStart) -> Result<Machine, Error> {
     let read = within(READ_LIMIT, move || machine::before_restart(pid, &next));
-    read.unwrap_or_else(|| Err(Error::new("its memory could not be read in time")))
+    read.unwrap_or_else(|errno| Err(Error::new(format!("its memory could not be read: {errno}"))))
 }
 
 fn to_do(decision: &Decision) -> String {

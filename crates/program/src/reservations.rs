@@ -82,8 +82,11 @@ impl Reservation {
 /// Errors: a process of the user makes the read wait.
 pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
     let data = data.to_owned();
-    within(READ_LIMIT, move || is_in_use(&data, owner))
-        .unwrap_or_else(|| Err(Error::new("its processes could not be read in time")))
+    within(READ_LIMIT, move || is_in_use(&data, owner)).unwrap_or_else(|errno| {
+        Err(Error::new(format!(
+            "its processes could not be read: {errno}"
+        )))
+    })
 }
 
 fn is_in_use(data: &Path, owner: Option<u32>) -> Result<bool, Error> {

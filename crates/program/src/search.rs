@@ -118,8 +118,8 @@ pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, Re
     };
     // Any of these processes can make the read hang.
     match within(TIME_LIMIT, read) {
-        Some(servers) => Ok(Ok(servers?)),
-        None => Ok(Err(instances::unfinished(Errno::TIMEDOUT.raw_os_error()))),
+        Ok(servers) => Ok(Ok(servers?)),
+        Err(errno) => Ok(Err(instances::unfinished(errno.raw_os_error()))),
     }
 }
 
@@ -263,6 +263,7 @@ pub(crate) fn run() -> Result<Done, Error> {
         Ok(()) => Step::End,
         Err(absent) => Step::Failed(match absent.why {
             Absence::Failed(code) => code,
+            Absence::NoProcess => Errno::AGAIN.raw_os_error(),
             Absence::Denied => Errno::ACCESS.raw_os_error(),
             _ => Errno::NOENT.raw_os_error(),
         }),

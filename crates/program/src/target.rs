@@ -139,6 +139,7 @@ pub(crate) fn each<T: Send + 'static>(
         .collect();
     let (sender, results) = mpsc::channel();
     let shared = Arc::new((Mutex::new(waiting), read));
+    let mut has_started = false;
     for _ in 0..targets.len().min(WORKERS) {
         let (sender, shared) = (sender.clone(), shared.clone());
         let work = move || {
@@ -155,9 +156,15 @@ pub(crate) fn each<T: Send + 'static>(
         if thread::Builder::new().spawn(work).is_err() {
             break;
         }
+        has_started = true;
     }
     drop((sender, shared));
-    let late = || Err(Error::new("its files could not be read in time"));
+    let late = || {
+        Err(Error::new(match has_started {
+            true => "its files could not be read in time",
+            false => "no thread could be started (ulimit -u, TasksMax of the unit, pids.max)",
+        }))
+    };
     let mut all: Vec<_> = targets.iter().map(|_| late()).collect();
     for _ in targets {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -44,6 +44,8 @@ pub enum Absence {
     OfAnotherRoot,
     /// Reading the file failed with this error number.
     Failed(i32),
+    /// No process or thread could be started to read it (`EAGAIN` of clone).
+    NoProcess,
     /// The file is larger than any valid file of its kind.
     TooLarge,
     /// The kernel decremented an unsigned counter below zero, so that it is close to 2^64: a bug of
@@ -76,6 +78,11 @@ impl fmt::Display for Absent {
                 let error = io::Error::from_raw_os_error(code);
                 write!(f, "{path} could not be read: {error}")
             }
+            Absence::NoProcess => write!(
+                f,
+                "{path} was not read, because no process could be started: a limit on processes \
+                 (ulimit -u, TasksMax of the unit, pids.max of the cgroup)"
+            ),
             Absence::TooLarge => write!(f, "{path} is too large to be read"),
             Absence::BelowZero => write!(f, "{path}: a kernel counter went below zero"),
             Absence::Malformed { line, problem } => {

@@ -142,11 +142,16 @@ pub fn collect(steps: impl IntoIterator<Item = Progress>) -> Option<Vec<Instance
     is_complete.then(|| servers.into_values().collect())
 }
 
-/// A search that ended with this error number before all servers were found.
+/// A search that ended with this error number before all servers were found. `EAGAIN`: it could not
+/// be started in a process or thread of its own.
 pub fn unfinished(errno: i32) -> Absent {
+    let why = match errno == Errno::AGAIN.raw_os_error() {
+        true => Absence::NoProcess,
+        false => Absence::Failed(errno),
+    };
     Absent {
         path: "/proc/PID of other processes".into(),
-        why: Absence::Failed(errno),
+        why,
     }
 }
 

@@ -92,6 +92,7 @@ impl Availability {
                 | Absence::OfAnotherRoot => Self::Missing,
                 Absence::Denied => Self::Denied,
                 Absence::Failed(_)
+                | Absence::NoProcess
                 | Absence::TooLarge
                 | Absence::BelowZero
                 | Absence::Malformed { .. } => Self::Failed,
