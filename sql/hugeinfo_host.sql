@@ -57,4 +57,4 @@ SELECT (cgroup_memory_limit_bytes > 0) IS NOT FALSE AS cgroup_memory_limit_bytes
        (cgroup_oom_kills >= 0) IS NOT FALSE AS cgroup_oom_kills,
        (cgroup_memory_used_bytes IS NOT NULL) = (s.status = 'ok') AS is_readable
 FROM hugeinfo_host, hugeinfo_sources AS s
-WHERE s.source = 'memory control group';
+WHERE s.source = 'memory cgroup';

@@ -21,7 +21,7 @@ SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || (SELECT pid FR
        bool_and(path ~ '^/(proc|sys|etc)/') AS below,
        bool_and(path = rtrim(path, '/')) AS paths
 FROM hugeinfo_sources
-WHERE source NOT IN ('hugetlb control group', 'memory control group', 'mountinfo of process 1');
+WHERE source NOT IN ('hugetlb cgroup', 'memory cgroup', 'mountinfo of process 1');
 
 -- ok: the server's own functions can read or list it
 SELECT s.source

@@ -125,7 +125,7 @@ SKIP:
 		compare_group($seen->{pools}{$kb}, 'wide', 6 * $page, undef, $name, $variable);
 		compare_status($seen->{status}, { in_use => 't', status => 'critical', fits_after_restart => 't' }, $name);
 		like($seen->{status}{reason}, qr/^The pod's limit \(environment variable $variable\) allows /, "$name: the reason names its source");
-		like($seen->{status}{remedy}, qr/raise the pod's limit on huge pages/, "$name: the remedy");
+		like($seen->{status}{remedy}, qr/raise the pod's limit on 2 MB pages \(hugepages-2Mi: \d+Mi\)/, "$name: the remedy");
 
 		$name = "the pod's limit, higher than that of the container";
 		local $ENV{$variable} = ($need + 10) * $page;

@@ -278,7 +278,7 @@ SKIP:
 	# Other processes on the host might have been killed meanwhile.
 	cmp_ok($sql->value($on_host), '>', $before, "$name: the host counts it, too");
 	is($sql->value('SELECT 1'), 1, "$name: the server survives");
-	is_deeply([ $sql->rows(q(SELECT path, status FROM hugeinfo_sources WHERE source = 'memory control group')) ],
+	is_deeply([ $sql->rows(q(SELECT path, status FROM hugeinfo_sources WHERE source = 'memory cgroup')) ],
 		[ { path => "$dir/memory.$events", status => 'ok' } ], "$name: hugeinfo_sources has the file");
 }
 

@@ -310,7 +310,7 @@ SKIP:
 	is(meminfo_bytes('CommitLimit') - $limit, 1000 * $page, "$name: without pools, the kernel raises the limit by as much");
 	is(checks_of($sql, $name)->{overcommit}{evidence}{taken_by_pools_bytes}, 0, "$name: without pools, they take nothing");
 	# the same score as its children
-	set_oom_score_adj($node->{_pid}, $adj->($sql->pid));
+	set_oom_score_adj($node->{_pid}, oom_files($sql->pid)->{oom_score_adj});
 	compare_check(checks_of($sql, $name), 'oom_protection', { status => 'warning', finding => qr/can kill the postmaster/ }, "$name: a limit above memory does not protect");
 }
 

@@ -217,7 +217,9 @@ impl Boot {
                 Err(decision) => boot.decision = boot.decision.or(Some(decision)),
             }
         }
-        for change in pools {
+        // A line is lowered once the lines for the new pages are known to be possible.
+        let lowered = if boot.decision.is_none() { pools } else { &[] };
+        for change in lowered {
             match lower_line(&at, change) {
                 Ok(Some(line)) => {
                     at = at.apply(&line).unwrap_or(at);
@@ -272,7 +274,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
         return Err(Decision::Text(format!(
-            "allocate {} at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs {own} on {}",
+            "allocate {} at boot by hand, or let the server use all NUMA nodes: a boot line spreads the pages over all nodes, and this server needs {own} on {}",
             huge_pages(pages, size),
             numa::named_nodes(&numa::allowed_numbers(machine))
         )));

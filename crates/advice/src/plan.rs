@@ -216,7 +216,6 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     {
         return None;
     }
-    let set = |size: PageSize, pages| Step::SetPool { size, pages };
     let pages = PoolTarget::of(&wanted, size, &next)?.recommended();
     let change = Step::ChangeSetting(SettingChange {
         name: "huge_page_size".to_owned(),
@@ -228,10 +227,15 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     let text = |step: &Step| {
         render::command(machine, step).unwrap_or_else(|| render::instruction(machine, step))
     };
+    let grow = Step::SetPool { size, pages };
+    let instead = match machine.apply_all([&Step::Compact, &grow]) {
+        Ok(_) => text(&grow),
+        Err(blocked) => decision::for_blocked(&wanted, size, pages, blocked).to_string(),
+    };
     Some(Decision::UseOtherSize {
         idle: (idle, other),
         change: text(&change),
-        instead: text(&set(size, pages)),
+        instead,
     })
 }
 

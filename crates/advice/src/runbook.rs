@@ -96,11 +96,10 @@ fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
     let ends_sessions = |item: &Item| matches!(item, Item::Step(step) if step.is_disruptive());
     let checks_pool = |item: &Item| matches!(item, Item::Step(Step::CheckPool { .. }));
     let restart = items.iter().position(ends_sessions);
-    let at = restart.map(|at| match items[..at].last() {
-        Some(last) if checks_pool(last) => at - 1,
-        _ => at,
-    });
-    let at = at.unwrap_or(items.len());
+    let mut at = restart.unwrap_or(items.len());
+    while restart.is_some() && items[..at].last().is_some_and(checks_pool) {
+        at -= 1;
+    }
     items.splice(at..at, for_restart);
     items
 }
@@ -175,8 +174,18 @@ fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
         }
         let command = render::command(&at, step);
         // A command with a condition must not be pasted as it is.
-        let condition = render::condition(machine, &at, step).zip(command.clone());
-        let conditional = condition.map(|(condition, command)| format!("{condition}: {command}"));
+        let later = items[index + 1..].iter().filter_map(|item| match item {
+            Item::Step(step) => Some(step.clone()),
+            Item::Decision(_) => None,
+        });
+        let later: Vec<_> = later.collect();
+        let text = || {
+            command
+                .clone()
+                .unwrap_or_else(|| render::instruction(&at, step))
+        };
+        let condition = render::condition(machine, &at, step, &later);
+        let conditional = condition.map(|condition| format!("{condition}: {}", text()));
         let command = command.filter(|_| conditional.is_none());
         let without_command = || command.is_none().then(|| render::instruction(&at, step));
         rows.push(Row {

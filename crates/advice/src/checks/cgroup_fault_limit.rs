@@ -21,7 +21,7 @@ use crate::{
 use host::{
     escape,
     server::state::{Backing, HugePages},
-    units::{PageSize, capitalized, kubernetes_size},
+    units::{PageSize, capitalized, kubernetes_resource},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -98,7 +98,7 @@ fn refused(machine: &Machine, size: PageSize) -> Option<(String, Value)> {
         count => format!("{count} times"),
     };
     let text = format!(
-        "{size} pages were refused to this cgroup {times}, though no visible limit is that low: a limit above it is lower."
+        "The kernel refused {size} pages to this cgroup {times}. No visible limit explains this, so a hidden limit above the cgroup is too low."
     );
     let evidence = json!({ "page_size_bytes": size.0, "refused": count });
     Some((text, evidence))
@@ -121,9 +121,9 @@ fn decision(machine: &Machine) -> Option<Decision> {
     let held = machine.pages_held(size).unwrap_or_default();
     let bytes = held.max(demand::pages_of_next_start(machine, size, &next)) * size;
     Some(Decision::Text(format!(
-        "raise the limit above this cgroup to at least {} MB (in Kubernetes, hugepages-{} of the pod), or lower shared_buffers",
+        "raise the limit above this cgroup to at least {} MB (in Kubernetes, the pod's {}), or lower shared_buffers",
         bytes.megabytes_at_least(),
-        kubernetes_size(size)
+        kubernetes_resource(bytes, size)
     )))
 }
 

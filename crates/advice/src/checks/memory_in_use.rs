@@ -83,7 +83,7 @@ pub(super) fn of_zfs(machine: &Machine) -> Option<String> {
     let ram = memory::host_ram(machine)?;
     (Bytes(zfs.bytes) > ram.percent(MUCH_PERCENT)).then(|| {
         format!(
-            " ZFS has {} of RAM, and up to {} (ARC), which is not in MemAvailable and might not shrink in time.",
+            " The ZFS cache (ARC) uses {} of RAM and can grow to {}. MemAvailable does not include it, and it might not shrink in time.",
             Bytes(zfs.bytes),
             Bytes(zfs.max_bytes)
         )

@@ -36,7 +36,7 @@ named if it is more than 10% of RAM, because no other figure includes it.
 | `enough_left` | ok | memory holds all segments, and the reserve stays available |
 | `little_left` | warning | the reserve does not stay available, or only other servers need more than is available |
 | `will_swap` | warning | the segment exceeds the memory limit of a cgroup, and the rest will swap |
-| `will_run_out_of_memory` | critical | the segment on 4 kB pages has yet to take more than memory and swap hold |
+| `will_run_out_of_memory` | critical | the segment on 4 kB pages still needs more than memory and swap can hold |
 | `would_run_out_of_memory` | critical | after a restart, the segment on 4 kB pages takes more than memory, swap or a cgroup hold |
 | `near_cgroup_limit` | warning | a cgroup uses more than 95% of its memory limit, or of `memory.high`, without the file cache |
 | `cgroup_out_of_memory` | critical | the segment exceeds the memory limit of a cgroup, and the OOM killer will kill a process |
@@ -91,7 +91,7 @@ fn of_pools(machine: &Machine) -> Judgment {
     let finding = match (present, next, Shortage::now(machine)) {
         (Some(Fit::BeyondMemory(shortage)), ..) => Finding::critical(
             "will_run_out_of_memory",
-            format!("On small pages, the segment has yet to take {}", shortage),
+            format!("The segment on small pages still needs {}", shortage),
         ),
         (_, Some(fit), _) if fit.is_certain() => Finding::critical(
             "would_run_out_of_memory",
@@ -105,7 +105,7 @@ fn of_pools(machine: &Machine) -> Judgment {
                     shortage.available, shortage.reserve
                 ),
                 untouched => format!(
-                    "{text} Segments on small pages have yet to take {untouched}; {}",
+                    "{text} Segments on small pages still need {untouched}; {}",
                     shortage.is_available()
                 ),
             },

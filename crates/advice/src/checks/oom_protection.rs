@@ -124,6 +124,14 @@ fn prefers_children(machine: &Machine, postmaster: i32) -> Option<bool> {
     })
 }
 
+/// `vm.panic_on_oom`, if the kernel panics instead of killing a process of this server
+/// (mm/oom_kill.c `check_panic_on_oom`: 1 does not apply to a limit of a cgroup or of nodes).
+fn panics(machine: &Machine) -> Option<i64> {
+    let is_limited = has_memory_limit(machine) || machine.is_bound_to_nodes();
+    let mode = machine.state.vm.panic_on_oom?;
+    (mode >= 2 || mode == 1 && !is_limited).then_some(mode)
+}
+
 fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
     let postmaster = *machine.state.oom_score_adj.as_ref()?;
@@ -143,7 +151,7 @@ fn judge(machine: &Machine) -> Judgment {
                 escape::name(group)
             ),
         )
-    } else if let Some(mode @ 1..) = machine.state.vm.panic_on_oom {
+    } else if let Some(mode) = panics(machine) {
         Finding::warning(
             "panic_on_oom",
             format!(
@@ -240,9 +248,9 @@ fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
             "set memory.oom.group to 0 (OOMPolicy=continue in a systemd unit), or raise the memory limit"
         });
     }
-    if machine.state.vm.panic_on_oom.is_some_and(|mode| mode > 0) {
+    if panics(machine).is_some() {
         return text(
-            "set vm.panic_on_oom to 0, now and in /etc/sysctl.d, unless the machine is to restart at once when memory runs out",
+            "set vm.panic_on_oom to 0, now and in /etc/sysctl.d, unless you want the machine to reboot when memory runs out",
         );
     }
     let unit = machine.state.unit.as_ref();

@@ -63,7 +63,7 @@ fn judge(machine: &Machine) -> Judgment {
             Finding::warning(
                 "wrong_commit_counter",
                 format!(
-                    "Strict overcommit: {} of {} is committed, but {available} of RAM is available: the counter of the kernel is wrong, and it refuses memory that is free.",
+                    "Strict overcommit: {} of {} is committed, but {available} of RAM is available. The kernel's counter is wrong, so the kernel refuses free memory.",
                     limit.committed, limit.limit
                 ),
             )

@@ -139,7 +139,7 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
     let least = demands.total() + held;
     let more = match asked < least {
         true => format!(
-            " {least} are needed if the {held} that no visible server holds (hugeinfo_holders) are needed then, too."
+            " {least} are needed if the {held} that no visible server holds (hugeinfo_holders) are also needed after the boot."
         ),
         false => String::new(),
     };

@@ -55,7 +55,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                     "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
                 )
             } else if has_them && cgroup_fault_limit::is_bomb(machine) {
-                "A restart would get them again, but cannot use all of them: see cgroup_fault_limit."
+                "A restart would get them again, but the server could not use all of them: see cgroup_fault_limit."
             } else if has_them {
                 "A restart would get them again."
             } else {
@@ -142,7 +142,7 @@ fn way_back(machine: &Machine, name: &str) -> String {
         .and_then(|state| state.next.settings.get(name));
     match running {
         Some(setting) => render::setting(machine, name, &setting.value),
-        None => format!("set {name} to the value with which the server runs (SHOW {name})"),
+        None => format!("set {name} to its running value (SHOW {name})"),
     }
 }
 

@@ -619,7 +619,8 @@ impl PoolTarget {
     /// that asks for about as many as are needed now was made for these demands.
     fn shrinks_line(&self) -> Pages {
         let now = self.now.total();
-        match self.asked_at_boot() <= now + Pages(now.0 / 100 * IDLE_OF_NEED_PERCENT) {
+        match self.asked_at_boot() <= now + Pages(now.0.saturating_mul(IDLE_OF_NEED_PERCENT) / 100)
+        {
             true => now - self.after.total(),
             false => Pages(0),
         }

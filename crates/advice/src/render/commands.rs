@@ -151,11 +151,27 @@ pub(crate) fn to_keep(step: &Step, next: Option<&Step>) -> Option<&'static str> 
     }
 }
 
-/// The condition of a step that releases idle pages of an unknown owner, because it is unknown
-/// whether somebody needs them. `machine` is the state before all steps, and `at` the state before
-/// this one.
-pub(crate) fn condition(machine: &Machine, at: &Machine, step: &Step) -> Option<String> {
+/// The condition of a step that takes or releases idle pages of an unknown owner, because it is
+/// unknown whether somebody needs them. A stop for such a step has the same condition. `machine` is
+/// the state before all steps, `at` the state before this one, and `later` are the next steps.
+pub(crate) fn condition(
+    machine: &Machine,
+    at: &Machine,
+    step: &Step,
+    later: &[Step],
+) -> Option<String> {
     let (size, taken) = match step {
+        Step::Stop => {
+            let grows = |step: &&Step| match step {
+                Step::SetPool { size, pages } => {
+                    let pool = at.pool(*size);
+                    pool.is_some_and(|pool| *pages > Pages(pool.persistent()))
+                }
+                _ => false,
+            };
+            let grown = later.iter().find(grows)?;
+            return condition(machine, at, grown, &[]);
+        }
         Step::SetPool { size, pages } => {
             let idle = demand::idle_of_unknown_owner(machine, *size);
             let others = demand::without_unknown_owner(at, *size)?;
@@ -546,18 +562,20 @@ fn place_in_words(machine: &Machine, name: &str) -> String {
 pub fn data(machine: &Machine, steps: &[Step]) -> Value {
     let mut at = machine.clone();
     let mut all = Vec::with_capacity(steps.len());
-    for step in steps {
+    for (index, step) in steps.iter().enumerate() {
         let mut object = json!({
             "action": action(step),
             "where": place(&at, step).as_str(),
             "is_disruptive": step.is_disruptive(),
         });
-        match (condition(machine, &at, step), command(&at, step)) {
-            (Some(condition), Some(command)) => {
-                object["instruction"] = json!(format!("{condition}: {command}"));
+        let condition = condition(machine, &at, step, &steps[index + 1..]);
+        match (condition, command(&at, step)) {
+            (Some(condition), command) => {
+                let text = command.unwrap_or_else(|| instruction(&at, step));
+                object["instruction"] = json!(format!("{condition}: {text}"));
             }
-            (_, Some(command)) => object["command"] = json!(command),
-            (_, None) => object["instruction"] = json!(instruction(&at, step)),
+            (None, Some(command)) => object["command"] = json!(command),
+            (None, None) => object["instruction"] = json!(instruction(&at, step)),
         }
         match step {
             Step::SetPool { size, pages, .. }

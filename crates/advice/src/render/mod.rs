@@ -37,7 +37,8 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
             let mut lines: Vec<_> = first.iter().map(as_comment).collect();
             let mut last = None;
             let mut follows_psql = false;
-            let mut is_stopped = false;
+            // Commands after a stop or a restart wait until a person has done it.
+            let mut waits = false;
             let mut at = machine.clone();
             for (index, step) in plan.steps.iter().enumerate() {
                 let shell = match place(&at, step) {
@@ -46,12 +47,13 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     _ => None,
                 };
                 let command = command(&at, step);
-                let condition = condition(machine, &at, step).filter(|_| command.is_some());
-                let waits_for_stop = is_stopped && command.is_some();
+                let later = &plan.steps[index + 1..];
+                let condition = condition(machine, &at, step, later);
+                let is_command = command.is_some();
                 let (whose, text) = match command {
                     Some(sql) if is_sql(step) && needs_shell => commands::psql(&at, &sql),
                     Some(command) => (shell, command),
-                    None => (shell, comment(mark, &instruction(&at, step))),
+                    None => (shell, instruction(&at, step)),
                 };
                 let is_psql = is_sql(step) && whose.is_some();
                 if follows_psql && !is_psql {
@@ -64,7 +66,7 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     lines.extend(whose.map(|whose| comment(mark, whose)));
                 }
                 last = whose;
-                let prefix = match (waits_for_stop, condition) {
+                let prefix = match (waits && is_command, condition) {
                     (false, None) => None,
                     (true, None) => Some("# then".to_owned()),
                     (false, Some(condition)) => Some(format!("# {condition}")),
@@ -74,9 +76,10 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     Some(prefix) => {
                         lines.extend(text.lines().map(|line| format!("{prefix}: {line}")));
                     }
-                    None => lines.push(text),
+                    None if is_command => lines.push(text),
+                    None => lines.push(comment(mark, &text)),
                 }
-                is_stopped |= *step == Step::Stop;
+                waits |= step.is_disruptive();
                 let kept = commands::to_keep(step, plan.steps.get(index + 1));
                 lines.extend(kept.map(|kept| comment(mark, kept)));
                 let sum = commands::sum(&at, step).or_else(|| more_at_boot(&at, step));

@@ -320,7 +320,6 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         worse.retain(|worse| !waits || !worse.starts_with("pool_size"));
         // Reserved pages have no node: other nodes keep as many for a bound server.
         worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("pool_size"));
-        // More pages for these nodes can lower memory below a fixed commit limit.
         // A server that gets its pages leaves others fewer, and shows what its cgroup needs.
         worse.retain(|worse| !worse.starts_with("other_servers"));
         // A server that requests pages from now on finds that this boot allocated too few, or that

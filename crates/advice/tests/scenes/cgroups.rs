@@ -298,11 +298,11 @@ fn refused_pages() {
             |m| refused(m, 1),
         )
         .see("cgroup_fault_limit", expect![[r#"
-            warning limit_above: 2 MB pages were refused to this cgroup once, though no visible limit is that low: a limit above it is lower. The server crashes (SIGBUS, or short reads) when it uses more than the limit; 1074 MB is mapped.
-            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"#]])
-        .see("restart", expect!["ok fits: A restart would get them again, but cannot use all of them: see cgroup_fault_limit."])
-        .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again, but cannot use all of them: see cgroup_fault_limit."])
-        .see("runbook", expect!["# raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"]),
+            warning limit_above: The kernel refused 2 MB pages to this cgroup once. No visible limit explains this, so a hidden limit above the cgroup is too low. The server crashes (SIGBUS, or short reads) when it uses more than the limit; 1074 MB is mapped.
+            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, the pod's hugepages-2Mi: 1074Mi), or lower shared_buffers"#]])
+        .see("restart", expect!["ok fits: A restart would get them again, but the server could not use all of them: see cgroup_fault_limit."])
+        .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again, but the server could not use all of them: see cgroup_fault_limit."])
+        .see("runbook", expect!["# raise the limit above this cgroup to at least 1074 MB (in Kubernetes, the pod's hugepages-2Mi: 1074Mi), or lower shared_buffers"]),
         when(
             "a limit above the container is lower than a restart would map",
             |m| {
@@ -311,8 +311,8 @@ fn refused_pages() {
             },
         )
         .see("cgroup_fault_limit", expect![[r#"
-            warning limit_above: 2 MB pages were refused to this cgroup 3 times, though no visible limit is that low: a limit above it is lower. If a restart gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; 1074 MB would be mapped.
-            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"#]]),
+            warning limit_above: The kernel refused 2 MB pages to this cgroup 3 times. No visible limit explains this, so a hidden limit above the cgroup is too low. If a restart gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; 1074 MB would be mapped.
+            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, the pod's hugepages-2Mi: 1074Mi), or lower shared_buffers"#]]),
         when(
             "pages were refused, and a restart would not get huge pages",
             |m| {
@@ -321,8 +321,8 @@ fn refused_pages() {
             },
         )
         .see("cgroup_fault_limit", expect![[r#"
-            warning limit_above: 2 MB pages were refused to this cgroup 3 times, though no visible limit is that low: a limit above it is lower. If a restart gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; 1074 MB would be mapped.
-            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, hugepages-2Mi of the pod), or lower shared_buffers"#]]),
+            warning limit_above: The kernel refused 2 MB pages to this cgroup 3 times. No visible limit explains this, so a hidden limit above the cgroup is too low. If a restart gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; 1074 MB would be mapped.
+            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, the pod's hugepages-2Mi: 1074Mi), or lower shared_buffers"#]]),
         when(
             "a visible limit on reservations explains the refusals",
             |m| {
@@ -341,7 +341,7 @@ fn refused_pages() {
             refused(m, 1);
             limited(&mut m.state, Some(100), None);
         })
-        .see("restart", expect!["ok fits: A restart would get them again, but cannot use all of them: see cgroup_fault_limit."]),
+        .see("restart", expect!["ok fits: A restart would get them again, but the server could not use all of them: see cgroup_fault_limit."]),
         when("the refused pages have another size", |m| {
             refused(m, 0);
             m.facts.refused_pages.insert(GB, 7);

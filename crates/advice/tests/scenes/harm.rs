@@ -129,7 +129,7 @@ fn small_pages_that_do_not_fit() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_pages to its running value (SHOW huge_pages)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when(
             "another page size is pending, and only huge pages fit",
             |m| {
@@ -140,7 +140,7 @@ fn small_pages_that_do_not_fit() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change (set huge_page_size to the value with which the server runs (SHOW huge_page_size)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_page_size to its running value (SHOW huge_page_size)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("a server is turned off, and the pool is idle", |m| {
             m.on_small_pages(30 * GB, 20_000);
             m.off();
@@ -158,9 +158,9 @@ fn small_pages_that_do_not_fit() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 21504 huge pages of 2 MB; 20480 are available. On small pages, the segment takes 42 GB, and other servers 30 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("runbook", expect![[r#"
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
             # add 50463 MB of memory or swap: too little memory is available
             # lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool"#]]),
         when("a strict commit limit, and a ratio that is enough", |m| {
@@ -176,7 +176,7 @@ fn small_pages_that_do_not_fit() {
             m.waits(|next| next.shared_memory_bytes = 80 * GB);
         })
         .see("runbook", expect![[r#"
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
             # lower shared_buffers by 18769MB, or add 18769 MB of memory or swap: too little memory is available
             # lower shared_buffers by 25888MB, or add 26416 MB of memory: too little memory is available for the pool"#]]),
     ]);
@@ -193,6 +193,6 @@ fn setting_that_would_undo_a_remedy_is_named() {
         })
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 5120 are needed.
-            # allocate 5120 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs 5120 on node 1"#]]),
+            # allocate 5120 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads the pages over all nodes, and this server needs 5120 on node 1"#]]),
     ]);
 }

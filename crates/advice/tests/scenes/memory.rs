@@ -92,9 +92,9 @@ fn untouched_segments() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 15360/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # if no other program needs 20480 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360"#]])
+            # then, if no other program needs 20480 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360"#]])
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. Segments on small pages have yet to take 26 GB; 18 GB and 8 GB of swap are available, and 1311 MB should stay available.
+            warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. Segments on small pages still need 26 GB; 18 GB and 8 GB of swap are available, and 1311 MB should stay available.
             # as huge_pages"#]]),
         when("RAM holds the pool and the segment", |m| {
             m.on_small_pages(8 * GB, 0)
@@ -228,7 +228,7 @@ fn a_tenth_of_ram() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; 26 GB and 8 GB of swap are available.
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.
             # free 4383 MB of memory, or lower shared_buffers by 4384MB: too little memory is available for the pool"#]]),
@@ -255,7 +255,7 @@ fn a_tenth_of_ram() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 12288 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 24 GB; 2 GB and 8 GB of swap are available.
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -346,7 +346,7 @@ fn reserve() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 500 huge pages of 2 MB; 0 are available.
             # free 166 MB of memory, or lower shared_buffers to 784MB: too little memory is available for the pool"#]])
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages have yet to take 1000 MB; 1090 MB is available, and 256 MB should stay available.
+            warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages still need 1000 MB; 1090 MB is available, and 256 MB should stay available.
             # lower shared_buffers to 784MB, or add 166 MB of memory or swap: too little memory is available"#]]),
         when("swap holds small pages, but not the pool", |m| {
             small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
@@ -365,7 +365,7 @@ fn reserve() {
         })
         .see("status", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; 12 GB is available. Settings are pending a restart.
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 40 GB; 12 GB is available.
             # lower shared_buffers by 29983MB, or add 29983 MB of memory or swap: too little memory is available"#]]),
@@ -391,7 +391,7 @@ fn reserve() {
             warning unused_pages: 4096 huge pages of 2 MB (8 GB) are idle: PostgreSQL needs none of them.
             # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=0"#]])
         .see("memory_left", expect![[r#"
-            critical will_run_out_of_memory: On small pages, the segment has yet to take 40 GB; 32 GB is available.
+            critical will_run_out_of_memory: The segment on small pages still needs 40 GB; 32 GB is available.
             # lower shared_buffers to 29408MB, or add 9503 MB of memory or swap: too little memory is available"#]])
         .see("runbook", expect![[r#"
             # lower shared_buffers to 29408MB, or add 9503 MB of memory or swap: too little memory is available
@@ -405,7 +405,7 @@ fn reserve() {
             m.available = Some(40 * GB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. Segments on small pages have yet to take 40 GB; 40 GB is available, and 1311 MB should stay available.
+            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. Segments on small pages still need 40 GB; 40 GB is available, and 1311 MB should stay available.
             # lower shared_buffers to 37600MB, or add 1311 MB of memory or swap: too little memory is available"#]])
         .see("status", expect!["ok turned_off: On 4 kB pages: huge_pages = off."]),
         when("all memory of a server on small pages is in use", |m| {
@@ -436,7 +436,7 @@ fn reserve() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; the kernel refuses more than RAM and swap (72 GB).
-            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages); set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_pages to its running value (SHOW huge_pages); set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("the kernel refuses no segment", |m| {
             m.file("proc/sys/vm/overcommit_memory", "1\n");
             m.waits(|next| {
@@ -446,7 +446,7 @@ fn reserve() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; 55 GB and 8 GB of swap are available.
-            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages); set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_pages to its running value (SHOW huge_pages); set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("a limit of 500 MB under a segment of 600 MB that runs", |m| {
             m.on_small_pages(600 * MB, 0);
             m.off();
@@ -471,7 +471,7 @@ fn reserve() {
             m.available = Some(20 * GB);
         })
         .see("status", expect![[r#"
-            critical will_run_out_of_memory: On small pages, the segment has yet to take 30 GB; 20 GB is available.
+            critical will_run_out_of_memory: The segment on small pages still needs 30 GB; 20 GB is available.
             # release 5776 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 by as many if no other program needs them, lower shared_buffers to 17632MB, or add 11551 MB of memory or swap: too little memory is available"#]]),
         when("others have yet to use more than is available", |m| {
             m.swap(0);
@@ -479,7 +479,7 @@ fn reserve() {
             m.other(10 * GB, 4096, OFF).rss_shmem_bytes = Some(GB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. Segments on small pages have yet to take 9 GB; 8 GB is available.
+            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. Segments on small pages still need 9 GB; 8 GB is available.
             # add 2335 MB of memory or swap: too little memory is available"#]])
         .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]),
     ]);
@@ -859,7 +859,7 @@ fn memory_in_use() {
             high(m, 6 * GB, 6140 * MB, 4000 * MB)
         })
         .see("memory_left", expect!["ok enough_left: Cgroup /sys/fs/cgroup/pg uses 2140 MB of its memory.high of 6 GB, without the file cache."]),
-        when("ZFS has half of RAM", |m| zfs(m, 31 * GB)).see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. ZFS has 31 GB of RAM, and up to 32 GB (ARC), which is not in MemAvailable and might not shrink in time."]),
+        when("ZFS has half of RAM", |m| zfs(m, 31 * GB)).see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. The ZFS cache (ARC) uses 31 GB of RAM and can grow to 32 GB. MemAvailable does not include it, and it might not shrink in time."]),
         when("ZFS has little", |m| zfs(m, GB)).see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]),
     ]);
 }

@@ -103,7 +103,7 @@ fn reboot() {
             m.pool(0).free = 512;
             m.facts.nodes = Ok(vec![on_node(0, 737)]);
         })
-        .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot. 737 are needed if the 200 that no visible server holds (hugeinfo_holders) are needed then, too."]),
+        .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot. 737 are needed if the 200 that no visible server holds (hugeinfo_holders) are also needed after the boot."]),
         when("the boot sets up too much", |m| m.asked(31_744)).see("reboot", expect![[r#"
             warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB at boot, 7455 MB more than other programs leave.
             # lower the pools of the next boot by at least 7455 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"#]]),

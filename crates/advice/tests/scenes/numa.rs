@@ -326,7 +326,7 @@ fn bound_servers() {
             # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: the server needs 789 there; node 0 has 77 of 77 pages free; node 1 has 241 of 398 pages free"#]])
         .see("runbook", expect![[r#"
             # allocate 314 more huge pages of 2 MB on NUMA nodes 0, 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 628MB: the server needs 789 there; node 0 has 77 of 77 pages free; node 1 has 241 of 398 pages free
-            # allocate 789 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs 789 on nodes 0, 1"#]]),
+            # allocate 789 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads the pages over all nodes, and this server needs 789 on nodes 0, 1"#]]),
         when("the server was turned off, and the 512 MB pages of its node are reserved", |m| {
             m.ram(256 * GB);
             m.state.base_page_bytes = 65_536;
@@ -376,7 +376,7 @@ fn bound_servers() {
             # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: the server needs 900 there; node 0 has 0 of 789 pages free"#]])
         .see("runbook", expect![[r#"
             # allocate 611 more huge pages of 2 MB on NUMA node 0 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), let the server use more nodes, or lower shared_buffers by 222MB: the server needs 900 there; node 0 has 0 of 789 pages free
-            # allocate 900 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs 900 on node 0"#]]),
+            # allocate 900 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads the pages over all nodes, and this server needs 900 on node 0"#]]),
         when("nodes have too few pages, and the files would keep the server from starting", |m| {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (637, 597, 497);
@@ -399,7 +399,7 @@ fn bound_servers() {
         })
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 900 huge pages of 2 MB at boot; needed: 1000 = 537 for this server + 463 for the server on port 5433.
-            # allocate 1000 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs 537 on node 0"#]]),
+            # allocate 1000 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads the pages over all nodes, and this server needs 537 on node 0"#]]),
         when("the boot sets more pages than are in use now", |m| {
             m.on_huge_pages(1074 * MB, 300 * MB);
             m.nodes(&[(537, 32 * GB), (463, 32 * GB)]);
@@ -424,7 +424,7 @@ fn bound_servers() {
         .see("how_to_set_2", expect![["# allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 4096 there; node 1 has 0 of 0 pages free"]])
         .see("runbook", expect![[r#"
             # allocate 4096 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 4096 there; node 1 has 0 of 0 pages free
-            # allocate 8192 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs 4096 on node 1
+            # allocate 8192 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads the pages over all nodes, and this server needs 4096 on node 1
             # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"#]]),
         when("the own node has no memory for another server that asks", |m| {
             m.on_small_pages(12 * GB, 0);
@@ -449,7 +449,7 @@ fn bound_servers() {
             warning would_lose_at_restart: A restart would lose huge pages. Needs 4096 huge pages of 2 MB; 4000 are available.
             sysctl -w vm.nr_hugepages=4096
             # allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use
-            # allocate 8192 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads them over all, and this server needs 4096 on node 0"#]])
+            # allocate 8192 huge pages of 2 MB at boot by hand, or let the server use all NUMA nodes: a boot line spreads the pages over all nodes, and this server needs 4096 on node 0"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 4000 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # as restart"#]]),

@@ -175,7 +175,7 @@ fn scores_are_compared_by_the_formula_of_the_kernel() {
         })
         .see("oom_protection", expect![[r#"
             warning panic_on_oom: If memory runs out, the kernel panics and kills no process (vm.panic_on_oom = 1).
-            # set vm.panic_on_oom to 0, now and in /etc/sysctl.d, unless the machine is to restart at once when memory runs out"#]]),
+            # set vm.panic_on_oom to 0, now and in /etc/sysctl.d, unless you want the machine to reboot when memory runs out"#]]),
         when("the kernel does not panic", |m| {
             m.file("proc/sys/vm/panic_on_oom", "0\n")
         })

@@ -108,7 +108,7 @@ fn way_back_is_the_running_value() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 41 GB; 8 GB and 8 GB of swap are available.
-            # undo the pending change (set huge_pages to the value with which the server runs (SHOW huge_pages); set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (set huge_pages to its running value (SHOW huge_pages); set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("only the command line has the value", |m| {
             set(m, "huge_pages", "off", SettingSource::CommandLine);
         })

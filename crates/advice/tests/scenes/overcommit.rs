@@ -51,9 +51,9 @@ fn overcommit() {
             m.available = Some(11 * GB);
         })
         .see("overcommit", expect![[r#"
-            warning wrong_commit_counter: Strict overcommit: 61 GB of 15 GB is committed, but 11 GB of RAM is available: the counter of the kernel is wrong, and it refuses memory that is free.
-            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel, and reboot: only that corrects the counter (since Linux 6.5, mremap can count memory twice)"#]])
-        .see("runbook", expect!["# do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel, and reboot: only that corrects the counter (since Linux 6.5, mremap can count memory twice)"]),
+            warning wrong_commit_counter: Strict overcommit: 61 GB of 15 GB is committed, but 11 GB of RAM is available. The kernel's counter is wrong, so the kernel refuses free memory.
+            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel and reboot, because only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"#]])
+        .see("runbook", expect!["# do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel and reboot, because only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"]),
         when("the counter is wrong, and the pool has to grow", |m| {
             m.ram(16 * GB);
             m.fall_back(0);
@@ -62,7 +62,7 @@ fn overcommit() {
         })
         .see("status", expect![[r#"
             critical would_not_start: A restart would fail. Needs 537 huge pages of 2 MB; 0 are available. On small pages, the segment takes 1073 MB; CommitLimit leaves 0 bytes.
-            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel, and reboot: only that corrects the counter (since Linux 6.5, mremap can count memory twice)"#]]),
+            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel and reboot, because only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"#]]),
         when("the counter is as large, but little memory is available", |m| {
             m.ram(16 * GB);
             m.strict(61 * GB);
@@ -220,9 +220,9 @@ fn limit_of_the_next_boot() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("runbook", expect![[r#"
-            # undo the pending change (set shared_buffers to the value with which the server runs (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
             # set vm.overcommit_ratio to 60, add 2276 MB of swap, or lower committed memory by as much"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.

@@ -131,8 +131,18 @@ fn idle_pages_of_another_size_are_used_first() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 16896 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=16896"#]])
-        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=16896"]),
+            # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, free 14910 MB of memory, lower shared_buffers to 17192MB, or set the pool at boot: too little memory is available for the pool"#]])
+        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, free 14910 MB of memory, lower shared_buffers to 17192MB, or set the pool at boot: too little memory is available for the pool"]),
+        when("memory is too small for the other pool", |m| {
+            m.on_small_pages(33 * GB, 0);
+            m.faulted_in(GB);
+            m.ram(80 * GB);
+            m.available = Some(44 * GB);
+            m.file(CONF, None);
+            m.pool(1).total = 34;
+            m.pool(1).free = 34;
+        })
+        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, lower shared_buffers to 17150MB, add 15256 MB of memory, or set the pool at boot: too little memory is available for the pool"]),
         when("the size is set", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(GB);
@@ -207,7 +217,7 @@ fn pages_of_an_unknown_owner() {
         })
         .see("runbook", expect![[r#"
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)
-            # stop PostgreSQL (ends all sessions)
+            # if no other program needs 15000 huge pages of 2 MB that are idle now: stop PostgreSQL (ends all sessions)
             # if no other program needs 15000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360
             [ "$(sysctl -n vm.nr_hugepages)" -ge 15360 ] || { echo 'too few pages: set the pool back to 15000 first' >&2; false; }
             # start PostgreSQL"#]]),
@@ -235,7 +245,7 @@ fn pages_of_an_unknown_owner() {
             # needed: 18 = 14 for this server + 4 that no visible server holds
             [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
-        .see("reboot", expect!["ok set_at_boot: /proc/cmdline (hugepagesz=1G hugepages=16) sets 16 huge pages of 1 GB at boot. 18 are needed if the 4 that no visible server holds (hugeinfo_holders) are needed then, too."])
+        .see("reboot", expect!["ok set_at_boot: /proc/cmdline (hugepagesz=1G hugepages=16) sets 16 huge pages of 1 GB at boot. 18 are needed if the 4 that no visible server holds (hugeinfo_holders) are also needed after the boot."])
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
@@ -286,7 +296,6 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
                 ALTER SYSTEM SET huge_page_size = '1GB';
                 echo 1 > /proc/sys/vm/compact_memory
                 echo 42 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-                sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
                 [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or set them at boot' >&2; false; }
                 # restart PostgreSQL (ends all sessions)
                 sysctl -w vm.nr_hugepages=0

@@ -74,8 +74,8 @@ fn on_huge_pages() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. The next start uses huge_pages = off.
-            # do nothing if huge_pages = off is intended; otherwise set huge_pages to the value with which the server runs (SHOW huge_pages)"#]])
-        .see("runbook", expect!["# do nothing if huge_pages = off is intended; otherwise set huge_pages to the value with which the server runs (SHOW huge_pages)"])
+            # do nothing if huge_pages = off is intended; otherwise set huge_pages to its running value (SHOW huge_pages)"#]])
+        .see("runbook", expect!["# do nothing if huge_pages = off is intended; otherwise set huge_pages to its running value (SHOW huge_pages)"])
         .see("pending_settings", expect![[r#"
             warning would_lose_at_restart: Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.
             # as restart"#]]),
@@ -541,7 +541,7 @@ fn other_page_sizes() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
-            # if no other program needs 12 huge pages of 1 GB that are idle now: echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # then, if no other program needs 12 huge pages of 1 GB that are idle now: echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 2 huge pages of 1 GB (2 GB) are idle: PostgreSQL needs none of them; 10 are needed.

@@ -287,12 +287,12 @@ fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
     };
     let path = path.unwrap_or_else(|| root.path(format!("proc/{pid}/cgroup")));
     let read = read.map(|hugetlb| hugetlb.groups.iter().any(|group| is_limited(&group)));
-    Source::new("hugetlb control group", path, read)
+    Source::new("hugetlb cgroup", path, read)
 }
 
 /// The memory statistics of the process's cgroup, or of the nearest ancestor that has them.
 fn memory_group(root: &Root, (pid, process): &Opened) -> Source {
-    const NAME: &str = "memory control group";
+    const NAME: &str = "memory cgroup";
     let files = match process {
         Ok(process) => memory_events::files(root, process),
         Err(absent) => Err(ReadError::Absent(absent.clone())),
