@@ -135,30 +135,42 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
         Order::Stopped => Some(Step::Start),
     };
     // The kernel might allocate fewer pages than requested, and `sysctl -w` does not report it.
-    let is_needed = |change: &&PoolChange| {
-        (starts.is_some() && desired.size == Some(change.size)) || !change.restarts.is_empty()
-    };
-    let needed = desired
-        .pools
-        .iter()
-        .filter(|change| change.pages > change.before)
-        .filter(is_needed);
-    steps.extend(needed.map(|change| Step::CheckPool {
+    let check = |change: &PoolChange, pages: Pages| Step::CheckPool {
         size: change.size,
         before: change.before,
-        pages: change.pages,
+        pages,
         did_run: machine.server_state == ServerState::Running,
-    }));
-    steps.extend(starts);
+    };
     let grown = desired
         .pools
         .iter()
         .filter(|change| change.pages > change.before);
-    steps.extend(grown.flat_map(|change| change.restarts.iter().cloned()));
+    // Pages for other servers must not keep this one from its own.
+    let own = grown
+        .clone()
+        .find(|change| desired.size == Some(change.size));
+    let own = own.filter(|_| starts.is_some()).map(|change| {
+        let later: Pages = change.restarts.iter().map(pages_of_other).sum();
+        (change, change.pages - later)
+    });
+    steps.extend(own.map(|(change, pages)| check(change, pages)));
+    steps.extend(starts);
+    for change in grown.filter(|change| !change.restarts.is_empty()) {
+        let is_checked = own.is_some_and(|(own, pages)| own == change && pages == change.pages);
+        steps.extend((!is_checked).then(|| check(change, change.pages)));
+        steps.extend(change.restarts.iter().cloned());
+    }
     for change in later.into_iter().chain(unknown) {
         set_pool(machine, change, &mut steps);
     }
     steps
+}
+
+fn pages_of_other(restart: &Step) -> Pages {
+    match restart {
+        Step::RestartOther { pages, .. } => *pages,
+        _ => Pages(0),
+    }
 }
 
 fn is_held(machine: &Machine, change: &PoolChange) -> bool {

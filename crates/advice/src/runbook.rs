@@ -188,27 +188,27 @@ fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
         let conditional = condition.map(|condition| format!("{condition}: {}", text()));
         let command = command.filter(|_| conditional.is_none());
         let without_command = || command.is_none().then(|| render::instruction(&at, step));
+        let next = match items.get(index + 1) {
+            Some(Item::Step(next)) => Some(next),
+            _ => None,
+        };
+        let kept = render::to_keep(step, next);
         rows.push(Row {
             step: Some(step.clone()),
             place: Some(render::place(&at, step)),
             instruction: conditional.or_else(without_command),
             command,
             why: why.clone(),
-            expected,
+            expected: expected.clone().filter(|_| kept.is_none()),
             is_disruptive: step.is_disruptive(),
         });
-        let next = match items.get(index + 1) {
-            Some(Item::Step(next)) => Some(next),
-            _ => None,
-        };
-        let kept = render::to_keep(step, next).filter(|_| matches!(step, Step::SetThp { .. }));
         rows.extend(kept.map(|kept| Row {
             step: Some(step.clone()),
             place: Some(Place::ByHand),
             command: None,
             instruction: Some(kept.to_owned()),
             why,
-            expected: None,
+            expected,
             is_disruptive: false,
         }));
         if let Some(after) = after {

@@ -10,7 +10,7 @@ use host::server::{
     visibility::Visibility,
 };
 use host::{
-    linux::{boot::Request, error::Absent, hugepages::Pool},
+    linux::{boot::Request, error::Absent},
     units::{Bytes, PageSize, Pages},
 };
 
@@ -44,8 +44,6 @@ pub enum Who {
     Asking(Name, HugePages),
     /// Processes that are not visible PostgreSQL servers, or the kernel.
     OtherPrograms,
-    /// An unknown owner: idle pages that a growing pool keeps.
-    UnknownOwner,
 }
 
 /// Identifies a server for users.
@@ -108,55 +106,25 @@ impl Demands {
     /// pages when they restart. Otherwise, these servers do not count yet. They never count if
     /// `other_servers` is muted.
     ///
-    /// A pool that grows keeps idle pages of an unknown owner, if there is enough memory.
     /// `None`: the pools, or the pages of the running server, are unknown.
     pub fn of(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
-        for is_asking in [true, false] {
-            if is_asking && machine.is_muted(OTHER_SERVERS) {
-                continue;
-            }
-            let kept = Self::with_kept(machine, size, next, when, is_asking)?;
-            if kept.growth(machine) == Bytes(0) || Self::all_fit(machine, next, when, is_asking)? {
-                return Some(kept);
-            }
+        if machine.is_muted(OTHER_SERVERS) {
+            return Self::without_asking(machine, size, next, when);
         }
-        Self::without_asking(machine, size, next, when)
-    }
-
-    /// The demands with the idle pages that a growing pool keeps.
-    fn with_kept(
-        machine: &Machine,
-        size: PageSize,
-        next: &Server,
-        when: When,
-        is_asking: bool,
-    ) -> Option<Self> {
-        let mut demands = match is_asking {
-            true => Self::with_asking(machine, size, next, when)?,
-            false => Self::without_asking(machine, size, next, when)?,
-        };
-        let has = machine.pool(size).map_or(0, Pool::persistent);
-        let pages = idle_of_unknown_owner(machine, size);
-        if demands.total() > Pages(has) && pages > Pages(0) && !machine.is_bound_to_nodes() {
-            let who = Who::UnknownOwner;
-            demands.all.push(Demand { who, pages });
+        let all = Self::with_asking(machine, size, next, when)?;
+        if all.growth(machine) == Bytes(0) || Self::all_fit(machine, next, when)? {
+            Some(all)
+        } else {
+            Self::without_asking(machine, size, next, when)
         }
-        Some(demands)
     }
 
     /// Whether the host has the memory for the demands on all pools.
-    fn all_fit(machine: &Machine, next: &Server, when: When, is_asking: bool) -> Option<bool> {
+    fn all_fit(machine: &Machine, next: &Server, when: When) -> Option<bool> {
         let mut growth = Bytes(0);
-        let mut keeps = false;
         for pool in machine.pools() {
-            let size = PageSize(pool.page_bytes);
-            let demands = Self::with_kept(machine, size, next, when, is_asking)?;
+            let demands = Self::with_asking(machine, PageSize(pool.page_bytes), next, when)?;
             growth = growth + demands.growth(machine);
-            keeps |= demands.sum(|who| *who == Who::UnknownOwner) > Pages(0);
-        }
-        // Nothing is stopped, and no other program loses memory, for pages of an unknown owner.
-        if keeps && !memory::can_grow_now(machine, growth) {
-            return Some(false);
         }
         let size = machine.size_to_map(next);
         let small = match size.filter(|size| machine.pool(*size).is_some()) {
@@ -380,11 +348,6 @@ impl fmt::Display for Demands {
             let pages: Pages = rest.iter().map(|demand| demand.pages).sum();
             write!(f, " + {pages} for {} others", rest.len())?;
         }
-        let idle = self.sum(|who| *who == Who::UnknownOwner);
-        if idle > Pages(0) {
-            let known = self.total() - idle;
-            write!(f, " ({known} if no other program needs the idle ones)")?;
-        }
         Ok(())
     }
 }
@@ -399,7 +362,6 @@ impl fmt::Display for Who {
                 write!(f, "for {name} (huge_pages = {})", setting.as_str())
             }
             Self::OtherPrograms => write!(f, "that no visible server holds"),
-            Self::UnknownOwner => write!(f, "idle ones"),
         }
     }
 }
@@ -536,10 +498,9 @@ pub(crate) fn idle_of_unknown_owner(machine: &Machine, size: PageSize) -> Pages 
 /// Pages of the pool that are needed, or that the boot configuration explains. `None`: unknown.
 pub(crate) fn without_unknown_owner(machine: &Machine, size: PageSize) -> Option<Pages> {
     let demands = Demands::of(machine, size, &machine.next_start(), When::AfterRestart)?;
-    let needed = demands.sum(|who| *who != Who::UnknownOwner);
     let has = Pages(machine.pool(size)?.persistent());
     let by_line = at_boot(machine, size).map_or(Pages(0), |(pages, _)| pages);
-    Some(needed.max(by_line.min(has)))
+    Some(demands.total().max(by_line.min(has)))
 }
 
 /// The number of pages that a pool should have.
@@ -639,7 +600,9 @@ fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
 
 fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     machine.whole()?;
-    let is_idle = target.idle() > Pages(0);
+    // Pages that the server has now are idle once its demand has shrunk.
+    let shrinks = target.now.total() > target.after.total();
+    let is_idle = target.idle() > Pages(0) || shrinks;
     if let Some(hidden) = hidden_servers(machine).filter(|_| is_idle) {
         return Some(IdleFor::Hidden(hidden));
     }
@@ -660,6 +623,12 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
             "{place} sets {}, but systemd does not read this file",
             place.text
         )));
+    }
+    if shrinks
+        && let Err(absent) = &machine.state.next_boot
+        && *absent != Absent::not_looked_at()
+    {
+        return Some(IdleFor::UnknownBoot(absent.to_string()));
     }
     // Servers count only if memory is enough for all of them.
     let is_demand = target.after.asked_by_others() > Pages(0);

@@ -57,7 +57,9 @@ fn fault_limits() {
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]])
-        .see("runbook", expect![["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max"]]),
+        .see("runbook", expect![[r#"
+            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
         when("only the orchestrator can raise the limit", |m| {
             limited(&mut m.state, Some(100), None);
             m.state.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
@@ -76,6 +78,7 @@ fn fault_limits() {
             # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]])
         .see("runbook", expect![[r#"
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
             # correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"#]]),
         when("pending settings need more than RAM", |m| {
             limited(&mut m.state, Some(100), None);

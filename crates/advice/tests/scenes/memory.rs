@@ -649,8 +649,14 @@ fn restart_that_would_fall_back() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
+            echo 1 > /proc/sys/vm/compact_memory
+            # if no other program needs 25063 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=29696
+            # needed: 29696 = 25600 for this server + 4096 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf
-            # restart PostgreSQL (ends all sessions)"#]]),
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 25600 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            # restart PostgreSQL (ends all sessions)
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 29696 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            # restart the server on port 5433 (ends all of its sessions)"#]]),
     ]);
 }
 

@@ -146,9 +146,10 @@ fn one_cause_is_one_problem() {
               same cause      pending_settings, other_servers (as huge_pages)
               do this  1 root sysctl -w vm.nr_hugepages=1099
                        2 root sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 1099/' /etc/sysctl.d/hugepages.conf
-                       3 root [ "$(sysctl -n vm.nr_hugepages)" -ge 1099 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                       3 root [ "$(sysctl -n vm.nr_hugepages)" -ge 587 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
                        4 you  restart PostgreSQL (ends all sessions)
-                       5 you  restart the server on port 5433 (ends all of its sessions)"#]]),
+                       5 root [ "$(sysctl -n vm.nr_hugepages)" -ge 1099 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                       6 you  restart the server on port 5433 (ends all of its sessions)"#]]),
     ]);
 }
 

@@ -171,8 +171,9 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=212
             # needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
@@ -183,8 +184,9 @@ fn other_servers() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=212
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("pages were set for one that was turned off", |m| {
             m.more(4096);
@@ -295,15 +297,17 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=681
             # needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=681
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)"#]]),
         when(
@@ -323,8 +327,9 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=897
             # needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 897 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 897 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)
             # restart the server on port 5435 (ends all of its sessions)
@@ -344,8 +349,9 @@ fn other_servers() {
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20552
             # needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20552 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20552 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; }
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the port of one is unknown", |m| {
             m.other(143 * MB, 4096, TRY).port = None;
@@ -370,14 +376,14 @@ fn other_servers() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
-            # on the host, allocate 5170 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
             # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # as huge_pages"#]])
         .see("runbook", expect![[r#"
             # restart PostgreSQL (ends all sessions)
-            # on the host, allocate 5170 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
+            # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
             # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]]),
         when("the pool is enough for this server, one asks, and one is not readable", |m| {
             m.fall_back(537);

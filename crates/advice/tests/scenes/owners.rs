@@ -199,18 +199,15 @@ fn pages_of_an_unknown_owner() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 3000 huge pages of 2 MB; 2000 are available.
-            echo 1 > /proc/sys/vm/compact_memory
-            sysctl -w vm.nr_hugepages=5000
-            # needed: 5000 = 3000 for this server + 2000 idle ones (3000 if no other program needs the idle ones)
+            # if no other program needs 2000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=3000
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 5000 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
-        .see("runbook", expect![[r#"
-            echo 1 > /proc/sys/vm/compact_memory
-            sysctl -w vm.nr_hugepages=5000
+        .see("runbook", expect![[r##"
+            # if no other program needs 2000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=3000
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 5000 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
-            # restart PostgreSQL (ends all sessions)"#]]),
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            # restart PostgreSQL (ends all sessions)"##]]),
         when("memory is too small to add to it", |m| {
             m.on_small_pages(30 * GB, 15_000);
             m.file(CONF, None);

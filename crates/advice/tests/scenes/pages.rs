@@ -187,9 +187,9 @@ fn on_small_pages() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
-            sysctl -w vm.nr_hugepages=700
-            # needed: 700 = 537 for this server + 100 that no visible server holds + 63 idle ones (637 if no other program needs the idle ones)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 700 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            # if no other program needs 63 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=637
+            # needed: 637 = 537 for this server + 100 that no visible server holds
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 637 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the cause no longer exists", |m| m.fall_back(537))
             .see("status", expect![[r#"
@@ -497,9 +497,8 @@ fn other_page_sizes() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
-            echo 1037 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
-            # needed: 1037 = 537 for this server + 500 idle ones (537 if no other program needs the idle ones)
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)" -ge 1037 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            # if no other program needs 500 huge pages of 2 MB that are idle now: echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
             # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("reboot", expect![[r#"

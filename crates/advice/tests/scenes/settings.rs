@@ -380,7 +380,7 @@ fn a_plan_keeps_the_decision_about_pages_for_other_servers() {
             "ALTER SYSTEM SET shared_buffers = '9GB';",
             r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf",
             RESTART,
-            "# on the host, allocate 12825 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read",
+            "# on the host, allocate 8729 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read",
         ]
     );
 }
