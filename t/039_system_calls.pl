@@ -179,7 +179,7 @@ SKIP:
 			}
 			with_backends($node, sub {
 				my $own = own_calls($session, $STATUS);
-				cmp_ok($own, '<=', 1.2 * $few, "$name, another server and $BACKENDS backends: $own system calls of the backend, $few before");
+				cmp_ok($own, '<=', 1.3 * $few, "$name, another server and $BACKENDS backends: $own system calls of the backend, $few before");
 				opens_each_file_once($session, $STATUS, "$name, another server");
 			});
 		});
