@@ -85,6 +85,9 @@ pub enum Decision {
     /// Raise a limit on huge pages from outside of the container.
     RaiseLimitOutside {
         size: PageSize,
+        /// Pages that the node of a pod should have first, because a pod that asks for more than
+        /// the node has is not scheduled. 0: it has them.
+        pool: Pages,
         /// The limit that is enough. 0: unknown.
         bytes: Bytes,
         /// The place where the limit is set.
@@ -354,20 +357,24 @@ pub(crate) fn raise_limit(machine: &Machine, size: PageSize, pages: Pages) -> De
     });
     let is_of_pod = |change: &LimitChange| change.cgroup.to_string_lossy().contains("kubepods");
     let is_container = machine.whole().and_then(|facts| facts.is_container);
+    let setter = if is_told || changes.iter().any(is_of_pod) {
+        LimitSetter::Pod
+    } else if is_container == Some(true) {
+        LimitSetter::Container
+    } else {
+        LimitSetter::Host
+    };
+    let target = PoolTarget::of(machine, size, &machine.next_start())
+        .filter(|target| setter == LimitSetter::Pod && target.recommended() > target.persistent);
     Decision::RaiseLimitOutside {
         size,
+        pool: target.map_or(Pages(0), |target| target.recommended()),
         bytes: changes
             .iter()
             .map(|change| change.bytes)
             .max()
             .unwrap_or_default(),
-        setter: if is_told || changes.iter().any(is_of_pod) {
-            LimitSetter::Pod
-        } else if is_container == Some(true) {
-            LimitSetter::Container
-        } else {
-            LimitSetter::Host
-        },
+        setter,
     }
 }
 

@@ -170,9 +170,17 @@ impl fmt::Display for Decision {
             ),
             Self::RaiseLimitOutside {
                 size,
+                pool,
                 bytes,
                 setter,
             } => {
+                if *pool > Pages(0) {
+                    write!(
+                        f,
+                        "first let the node have {} (the kubelet counts them when it starts), then ",
+                        huge_pages(*pool, *size)
+                    )?;
+                }
                 let to = match (bytes, setter) {
                     (Bytes(0), _) => String::new(),
                     (bytes, LimitSetter::Pod) => {
