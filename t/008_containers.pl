@@ -157,8 +157,8 @@ SKIP:
 			# Other queries read pages that the limit refuses.
 			my ($status, $code, $finding, $remedy) = split /\|/, $bomb->safe_psql('postgres', $check);
 			is("$status $code", 'warning limit_above', "$name: the counter shows it");
-			like($finding, qr/pages were refused to this cgroup .* a limit above it is lower/, "$name: the finding");
-			like($remedy, qr/^# raise the limit above this cgroup to at least \d+ MB \(in Kubernetes, hugepages-/, "$name: the remedy");
+			like($finding, qr/^The kernel refused .* pages to this cgroup .* a hidden limit above the cgroup is too low/, "$name: the finding");
+			like($remedy, qr/^# raise the limit above this cgroup to at least \d+ MB \(in Kubernetes, the pod's hugepages-/, "$name: the remedy");
 		});
 	});
 }
