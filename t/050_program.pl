@@ -159,7 +159,7 @@ SKIP:
 	is(($stopped->('-c', "huge_pages=$_->[0]"))[0], $_->[1], "preflight: one page short, $_->[0]") for [ 'try', 1 ], [ 'on', 2 ], [ 'off', 0 ];
 	my ($status, $text) = $stopped->('-c', 'huge_pages=on');
 	like($text, qr/^critical: A start would fail, because huge_pages = on\. Needs $need huge pages of .*; @{[ $need - 1 ]} are available\.$/m, 'preflight: the finding');
-	my ($line) = $text =~ /^    (sysctl -w vm\.nr_hugepages=\d+)$/m;
+	my ($line) = $text =~ /^    # if no other program needs .*: (sysctl -w vm\.nr_hugepages=\d+)$/m;
 	configure($node, huge_pages => 'on');
 	ok(!(starts($node))[0], 'preflight: it does not start');
 	type_in($line);
