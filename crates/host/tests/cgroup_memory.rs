@@ -34,7 +34,7 @@ impl Host {
             address: 0,
         };
         let sources = sources::probe(&self.root(), &subject).expect("memory");
-        let is_it = |source: &&sources::Source| source.name == "memory control group";
+        let is_it = |source: &&sources::Source| source.name == "memory cgroup";
         sources.iter().find(is_it).expect("a source").status
     }
 }

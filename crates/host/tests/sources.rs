@@ -46,7 +46,7 @@ fn a_host_with_a_control_group() {
         "mountinfo",
         "meminfo",
         "pools",
-        "hugetlb control group",
+        "hugetlb cgroup",
     ] {
         assert_eq!(sources[name].status, Availability::Ok, "{name}");
     }
@@ -64,7 +64,7 @@ fn a_host_with_a_control_group() {
     }
     assert_eq!(sources["maps"].path, host.path().join("proc/14175/maps"));
     assert_eq!(
-        sources["hugetlb control group"].path,
+        sources["hugetlb cgroup"].path,
         Path::new("/sys/fs/cgroup/unified/hugeinfo-bomb/server")
     );
 }
@@ -76,7 +76,7 @@ fn sandboxes_lack_most() {
     // There, but with nothing in it.
     assert_eq!(sources["cgroup"].status, Availability::Missing);
     assert_eq!(
-        sources["hugetlb control group"].status,
+        sources["hugetlb cgroup"].status,
         Availability::Missing
     );
     assert_eq!(sources["numa_maps"].status, Availability::Missing);
@@ -115,7 +115,7 @@ fn unreadable_or_malformed_source_has_failed() {
     let sources = by_name(probe(&Root::at(tree.path()), &subject(10)).expect("memory"));
     assert_eq!(sources["vmstat"].status, Availability::Failed);
     assert_eq!(
-        sources["hugetlb control group"].status,
+        sources["hugetlb cgroup"].status,
         Availability::Failed
     );
     assert_eq!(sources["meminfo"].status, Availability::Missing);
