@@ -160,9 +160,9 @@ fn keep_some_ready() {
     unsafe { pg_sys::pfree(pg_sys::palloc(READY)) };
 }
 
-/// Returns an error unless this much memory can be allocated. Called before a function of PostgreSQL
-/// that allocates with the size of its input: without memory, it would use up the room for its own
-/// error (see [`with_room`]), and the server would crash.
+/// Returns an error unless this much memory can be allocated. Called before a function of
+/// PostgreSQL that allocates with the size of its input: without memory, it would use up the room
+/// for its own error (see [`with_room`]), and the server would crash.
 pub(crate) fn require(bytes: usize) -> Result<(), Error> {
     // SAFETY: freed at once. With this flag, the function returns a null pointer instead of raising
     // an error.

@@ -1,5 +1,5 @@
-//! `hugeinfo_mappings(pid)` and `hugeinfo_postmaster_mappings`: each mapping of one process, its use, its page size, and
-//! how much of it is in RAM.
+//! `hugeinfo_mappings(pid)` and `hugeinfo_postmaster_mappings`: each mapping of one process, its
+//! use, its page size, and how much of it is in RAM.
 
 use std::{ffi::OsStr, iter, os::unix::ffi::OsStrExt};
 

@@ -48,8 +48,8 @@ pool_functions! {
 /// has no huge pages or `/sys` cannot be read.
 ///
 /// Errors: 22004 for NULL, 54000 for settings that are too long, 22P02 for invalid JSON, 22023 for
-/// other text and for settings that cannot be planned, PostgreSQL's own error if it would not start,
-/// 38000 if its program takes too long, 53100 and others if there is no room for a scratch
+/// other text and for settings that cannot be planned, PostgreSQL's own error if it would not
+/// start, 38000 if its program takes too long, 53100 and others if there is no room for a scratch
 /// directory; else as for `hugeinfo_status`.
 fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;

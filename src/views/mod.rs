@@ -67,9 +67,9 @@ const COMMENTS: &[&Comments] = &[
     &hugeinfo_vmstat::COMMENTS,
 ];
 
-/// Returns the comments of all objects that [`functions!`](functions) declares: of a view (`name` is
-/// empty), of one of its columns, or of the function with this symbol. `objects.sql` writes them to
-/// the catalog, and drops this function.
+/// Returns the comments of all objects that [`functions!`](functions) declares: of a view (`name`
+/// is empty), of one of its columns, or of the function with this symbol. `objects.sql` writes them
+/// to the catalog, and drops this function.
 #[pg_extern]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_comments() -> TableIterator<

@@ -27,7 +27,8 @@ macro_rules! pool_functions {
                 /// Pages that the main segment needs at the next start, rounded up, with settings
                 /// that are pending a restart.
                 name!(required_pages, Option<i64>),
-                /// Unused bytes in the last required page; in hugeinfo_pools exact to 1 MB on huge pages.
+                /// Unused bytes in the last required page; in hugeinfo_pools exact to 1 MB on huge
+                /// pages.
                 name!(tail_waste_bytes, Option<i64>),
                 /// Pages in the pool, including surplus pages (nr_hugepages).
                 name!(total_pages, Option<i64>),

@@ -290,8 +290,8 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     line(boot, size, pages).map(Some)
 }
 
-/// The line for a pool that shrinks, if it was made for the demands that have shrunk. Errors: why it
-/// cannot be changed from here.
+/// The line for a pool that shrinks, if it was made for the demands that have shrunk. Errors: why
+/// it cannot be changed from here.
 fn lower_line(machine: &Machine, change: &PoolChange) -> Result<Option<Step>, Decision> {
     let PoolChange {
         size,

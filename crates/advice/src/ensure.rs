@@ -53,9 +53,9 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
 
 /// Forgets servers of other users than `owner` that could keep this one down without using any
 /// memory: any user can run a program that looks like a server. Root reads the memory of all
-/// processes, so an examined server without a known segment has none. With `huge_pages = on`, memory
-/// that servers of other users have yet to fault in does not count either, nor do those that were
-/// not examined in time, which any user can bring about.
+/// processes, so an examined server without a known segment has none. With `huge_pages = on`,
+/// memory that servers of other users have yet to fault in does not count either, nor do those that
+/// were not examined in time, which any user can bring about.
 pub fn distrust_other_users(machine: &mut Machine, owner: u32) {
     let is_needed = machine.next_start().huge_pages == HugePages::On;
     let base_page_bytes = machine.state.base_page_bytes;

@@ -151,8 +151,8 @@ const LABELS: [&str; 14] = [
     "STATEMENT:  ",
 ];
 
-/// Beginnings of messages at level LOG about the server itself. Others can have names and statements
-/// of clients.
+/// Beginnings of messages at level LOG about the server itself. Others can have names and
+/// statements of clients.
 const ABOUT_SERVER: [&str; 4] = [
     "could not fork",
     "database system is ",

@@ -1,6 +1,6 @@
-//! Thresholds above which a finding is worth an administrator's time, each with its reason. The memory
-//! that has to stay available is [`reserve`](crate::model::memory::reserve), because remedies use it,
-//! too.
+//! Thresholds above which a finding is worth an administrator's time, each with its reason. The
+//! memory that has to stay available is [`reserve`](crate::model::memory::reserve), because
+//! remedies use it, too.
 
 /// Idle huge pages are a warning if they exceed both this percentage of the needed pages ...
 pub(crate) const IDLE_OF_NEED_PERCENT: u64 = 10;

@@ -78,7 +78,8 @@ enum Verb {
     Report(report::Options),
     /// Computes how many huge pages a server with these settings needs.
     Plan(plan::Options),
-    /// Computes the largest shared_buffers that fits into a number of huge pages or amount of memory.
+    /// Computes the largest shared_buffers that fits into a number of huge pages or amount of
+    /// memory.
     Fit(fit::Options),
     /// Shows whether a start would get huge pages now, as this user and in this cgroup.
     Preflight(preflight::Options),

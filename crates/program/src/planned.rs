@@ -202,8 +202,8 @@ impl Planned {
         Ok(settings)
     }
 
-    /// The places in which settings are set, or can be. Files that others include are not read: with
-    /// them, the file is unknown.
+    /// The places in which settings are set, or can be. Files that others include are not read:
+    /// with them, the file is unknown.
     fn sources(&self, command_line: &[u8]) -> BTreeMap<String, SettingSource> {
         let source = |name: &str| {
             if postmaster_arguments::setting(command_line, name).is_some() {

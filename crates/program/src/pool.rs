@@ -196,8 +196,8 @@ fn wanted(steps: &[Step]) -> Vec<(String, PageSize, Pages)> {
     pools.collect()
 }
 
-/// Compacts memory, so that the kernel finds more huge pages. Growing goes on without it, for example
-/// in a kernel without `CONFIG_COMPACTION`, or with a read-only `/proc/sys`.
+/// Compacts memory, so that the kernel finds more huge pages. Growing goes on without it, for
+/// example in a kernel without `CONFIG_COMPACTION`, or with a read-only `/proc/sys`.
 pub(crate) fn compact() {
     let _ = fs::write("/proc/sys/vm/compact_memory", "1\n");
 }

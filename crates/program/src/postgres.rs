@@ -182,8 +182,8 @@ fn works_in(pid: u32, data: &Path) -> bool {
     owner.is_ok_and(|(uid, _)| works_for(pid, data, Some(uid)))
 }
 
-/// Whether a process of this user works in this directory. Reads no file of the user. `owner`: `None`
-/// if any user will do.
+/// Whether a process of this user works in this directory. Reads no file of the user. `owner`:
+/// `None` if any user will do.
 pub(crate) fn works_for(pid: u32, data: &Path, owner: Option<u32>) -> bool {
     let process = format!("/proc/{pid}");
     let uid = || fs::metadata(&process).map(|found| found.uid());
@@ -192,8 +192,8 @@ pub(crate) fn works_for(pid: u32, data: &Path, owner: Option<u32>) -> bool {
     is_of_user && fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data)
 }
 
-/// The process of the owner of this directory that works there and has this number in a PID namespace
-/// of its own.
+/// The process of the owner of this directory that works there and has this number in a PID
+/// namespace of its own.
 ///
 /// Errors: a process has the number, and its directory cannot be read.
 fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {

@@ -76,8 +76,8 @@ impl Reservation {
     }
 }
 
-/// Whether a server of this user runs in this directory and has its shared memory, which it allocates
-/// after it has written its lock file and loaded libraries. Reads no file of the user.
+/// Whether a server of this user runs in this directory and has its shared memory, which it
+/// allocates after it has written its lock file and loaded libraries. Reads no file of the user.
 ///
 /// Errors: a process of the user makes the read wait.
 pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error> {

@@ -104,7 +104,8 @@ fn decision(machine: &Machine) -> Option<Decision> {
 
 fn on_small_pages(machine: &Machine) -> Finding {
     let (running, next) = (&machine.state.server, machine.state.next_start());
-    // thp_shared judges transparent huge pages: hugeinfo_status knows only what the host has mapped.
+    // thp_shared judges transparent huge pages: hugeinfo_status knows only what the host has
+    // mapped.
     let mapped = machine.usage().and_then(|usage| usage.shmem_pmd_mapped);
     let base = machine.base_size();
     // A page of page tables maps one of them, with 8 bytes for each base page.

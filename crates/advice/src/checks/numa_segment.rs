@@ -117,8 +117,8 @@ fn judge(machine: &Machine) -> Judgment {
     Ok(finding.with(evidence))
 }
 
-/// The node that has the most of the segment, if that is at least three times its even share, and it
-/// has almost no free memory, while the others have: the pages in use and the free memory.
+/// The node that has the most of the segment, if that is at least three times its even share, and
+/// it has almost no free memory, while the others have: the pages in use and the free memory.
 fn full_node(
     all: &[Node],
     nodes: &BTreeMap<u32, u64>,

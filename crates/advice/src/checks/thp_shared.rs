@@ -38,8 +38,8 @@ requested them. It does not affect huge pages of a pool.
 ",
 };
 
-/// Whether the segment can be on transparent huge pages: without a request, or because a program has
-/// requested them, which the counter of the host shows whatever the modes are.
+/// Whether the segment can be on transparent huge pages: without a request, or because a program
+/// has requested them, which the counter of the host shows whatever the modes are.
 pub fn may_be_used(state: &State) -> bool {
     let is_mapped = state
         .usage

@@ -26,8 +26,8 @@ use crate::model::{
 pub enum Blocked {
     /// The step does not fit the state of the machine, or the facts that it needs are unknown.
     Inapplicable,
-    /// Available memory is too small for the pool and the reserve, counting what small pages have yet
-    /// to fault in.
+    /// Available memory is too small for the pool and the reserve, counting what small pages have
+    /// yet to fault in.
     Memory {
         missing: Bytes,
     },

@@ -198,8 +198,8 @@ impl Machine {
         self.backing().is_huge()
     }
 
-    /// `oom_score_adj` of new backends in remedies. Not below that of the postmaster, which it keeps
-    /// if only the backends are changed.
+    /// `oom_score_adj` of new backends in remedies. Not below that of the postmaster, which it
+    /// keeps if only the backends are changed.
     pub fn oom_score_of_backends(&self) -> i32 {
         let postmaster = self.state.oom_score_adj.as_ref();
         postmaster.map_or(0, |score| (*score).max(0))

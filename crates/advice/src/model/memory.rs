@@ -94,8 +94,8 @@ fn not_faulted_in_by_others(machine: &Machine) -> Bytes {
     not_faulted_in.sum()
 }
 
-/// The part of [`not_faulted_in_by_others`] that is certain. A process reports only what it has faulted
-/// in itself, but `Shmem` includes all that has been faulted in.
+/// The part of [`not_faulted_in_by_others`] that is certain. A process reports only what it has
+/// faulted in itself, but `Shmem` includes all that has been faulted in.
 fn certainly_not_faulted_in_by_others(machine: &Machine) -> Bytes {
     let usage = machine.facts.state.usage.as_ref().ok();
     let shared = usage.and_then(Usage::shared).unwrap_or(0);
@@ -349,8 +349,8 @@ fn released_by_stop(machine: &Machine) -> Bytes {
 }
 
 /// Whether it matters how much of this server's segment on small pages has been faulted in, because
-/// memory might not hold the rest of it and all pools that servers could want, or a cgroup might not
-/// hold a whole segment in addition to its other memory.
+/// memory might not hold the rest of it and all pools that servers could want, or a cgroup might
+/// not hold a whole segment in addition to its other memory.
 pub fn depends_on_faulted_in(machine: &Machine) -> bool {
     let segment = segment_on_small_pages(machine);
     if machine.faulted_in.least >= segment {
@@ -390,8 +390,8 @@ pub struct CommitLimit {
     /// `vm.overcommit_ratio`; `None`: `vm.overcommit_kbytes` is set, and pools do not matter.
     pub ratio: Option<u64>,
     /// Available memory, if it contradicts `Committed_AS`: that exceeds the limit, which the kernel
-    /// would have refused, and twice all RAM and swap, while at least half of RAM is available. Since
-    /// Linux 6.5, `mremap` can count memory twice.
+    /// would have refused, and twice all RAM and swap, while at least half of RAM is available.
+    /// Since Linux 6.5, `mremap` can count memory twice.
     pub contradicted_by: Option<Bytes>,
     /// RAM outside of the pools. The limit includes `ratio` percent of it. 0: unknown.
     pub outside: Bytes,
@@ -424,8 +424,8 @@ impl CommitLimit {
         })
     }
 
-    /// The limit if the pools had this many bytes (mm/util.c `vm_commit_limit`). `None`: there is no
-    /// limit, pools do not lower it, or it is unknown.
+    /// The limit if the pools had this many bytes (mm/util.c `vm_commit_limit`). `None`: there is
+    /// no limit, pools do not lower it, or it is unknown.
     pub fn with_pools(machine: &Machine, in_pools: Bytes) -> Option<Self> {
         let now = Self::of(machine)?;
         let outside = host_ram(machine)? - in_pools;

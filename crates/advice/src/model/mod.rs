@@ -1,7 +1,7 @@
 //! A server and its machine, the steps that change them, and the outcome of a start of PostgreSQL.
 //!
-//! It uses only [`Facts`](host::server::facts::Facts). If an exact answer would need a simulation of
-//! the kernel, the answer is on the safe side or unknown.
+//! It uses only [`Facts`](host::server::facts::Facts). If an exact answer would need a simulation
+//! of the kernel, the answer is on the safe side or unknown.
 
 pub mod allowed_part;
 pub mod apply;

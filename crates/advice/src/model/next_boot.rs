@@ -9,8 +9,9 @@ use crate::model::{
 };
 use host::units::{Bytes, Pages};
 
-/// Why the host could not hold this many pages at the next boot, in addition to the other pools that
-/// the boot sets up. The rules are those for a pool that grows now. `None`: no reason is known.
+/// Why the host could not hold this many pages at the next boot, in addition to the other pools
+/// that the boot sets up. The rules are those for a pool that grows now. `None`: no reason is
+/// known.
 pub fn blocked(machine: &Machine, demands: &Demands, pages: Pages) -> Option<Blocked> {
     let size = demands.size;
     let then = demands.pools_at_boot(machine, pages);

@@ -65,8 +65,8 @@ pub fn on_each_size(state: &State, all: &[ProcessFigures], max_connections: u64)
     sizes.map(cost).collect()
 }
 
-/// The costs on small pages, and on the huge pages that the server uses or would use, among those of
-/// [`on_each_size`]. `None`: the kernel has no huge pages, or something is unknown.
+/// The costs on small pages, and on the huge pages that the server uses or would use, among those
+/// of [`on_each_size`]. `None`: the kernel has no huge pages, or something is unknown.
 pub fn small_and_huge<'a>(machine: &Machine, costs: &'a [Cost]) -> Option<(&'a Cost, &'a Cost)> {
     let size = match machine.backing() {
         Backing::HugePages(size) => size,
@@ -171,8 +171,8 @@ pub(crate) fn move_to(
     }
 }
 
-/// Whether huge pages are turned off, and the page tables of the host are large enough that those of
-/// this server could be a reason to turn them on.
+/// Whether huge pages are turned off, and the page tables of the host are large enough that those
+/// of this server could be a reason to turn them on.
 pub(crate) fn could_be_large(machine: &Machine) -> bool {
     let of_host = machine.usage().and_then(|usage| usage.page_tables);
     let might_be_large = of_host.is_some_and(|bytes| bytes >= PAGE_TABLES_AT_LEAST_BYTES);

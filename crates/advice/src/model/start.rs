@@ -284,8 +284,8 @@ pub fn misfit(machine: &Machine) -> Option<Fit> {
 }
 
 /// Why small pages cannot hold the segment of the next start if the kernel allocates only a part of
-/// the pages by which this pool has grown: one page fewer than the start needs. `None`: they can, or
-/// the start does not depend on these pages.
+/// the pages by which this pool has grown: one page fewer than the start needs. `None`: they can,
+/// or the start does not depend on these pages.
 pub fn misfit_if_pool_is_short(machine: &Machine, size: PageSize, growth: Pages) -> Option<Fit> {
     let mut short = machine.at_next_start();
     let required = demand::pages_of_next_start(&short, size, &short.next_start());

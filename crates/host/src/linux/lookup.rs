@@ -1,9 +1,9 @@
 //! Looks up files of users without waiting for a program of a user.
 //!
 //! Any user can serve a file system with a program (FUSE), which might never answer. A process that
-//! waits for it cannot even be killed. The kernel asks the program when a name is looked up, and for
-//! most other operations. It does not ask when a mount point is opened with `O_PATH` (fs/namei.c
-//! `do_o_path`), nor for the mount ID of an open file (fs/stat.c `vfs_statx` with
+//! waits for it cannot even be killed. The kernel asks the program when a name is looked up, and
+//! for most other operations. It does not ask when a mount point is opened with `O_PATH`
+//! (fs/namei.c `do_o_path`), nor for the mount ID of an open file (fs/stat.c `vfs_statx` with
 //! `AT_STATX_DONT_SYNC`). [`Guard`] therefore opens one name at a time, and checks the mount before
 //! it looks up the next one.
 
@@ -74,8 +74,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Opens an absolute path with `O_PATH`. Errors: with [`Root::guarded`](crate::linux::root::Root::guarded), as for
-    /// [`Guard::look_up`].
+    /// Opens an absolute path with `O_PATH`. Errors: with
+    /// [`Root::guarded`](crate::linux::root::Root::guarded), as for [`Guard::look_up`].
     pub fn open(&self, path: &Path, links: Links) -> Result<OwnedFd, Errno> {
         if let Some(guard) = &self.guard {
             let root = self.root.try_clone();
@@ -101,12 +101,12 @@ impl Guard {
 
     /// Looks up an absolute path in this root directory, which ".." does not leave.
     ///
-    /// `process`: the `/proc/PID` of the process that can see these mounts. Unless this is the present
-    /// process, only names that the kernel has in memory are found, because a user can hold the lock
-    /// of a directory for any time.
+    /// `process`: the `/proc/PID` of the process that can see these mounts. Unless this is the
+    /// present process, only names that the kernel has in memory are found, because a user can hold
+    /// the lock of a directory for any time.
     ///
-    /// Errors: those of the kernel; `EXDEV`: a program of a user serves a file system on the way, or
-    /// the mount is unknown; `EAGAIN`: the name is not in memory.
+    /// Errors: those of the kernel; `EXDEV`: a program of a user serves a file system on the way,
+    /// or the mount is unknown; `EAGAIN`: the name is not in memory.
     pub fn look_up(
         &self,
         root: OwnedFd,
@@ -190,7 +190,8 @@ impl Guard {
     }
 }
 
-/// Opens a name in a directory with `O_PATH`, if the kernel has it in memory (`RESOLVE_CACHED`, Linux
+/// Opens a name in a directory with `O_PATH`, if the kernel has it in memory (`RESOLVE_CACHED`,
+/// Linux
 /// 5.12). Does not follow a link.
 pub(crate) fn open_cached(
     directory: impl AsFd,

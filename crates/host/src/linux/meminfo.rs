@@ -105,7 +105,8 @@ macro_rules! usage {
         }
 
         impl Usage {
-            /// Parses the values without a copy of the names. A value that cannot be parsed is absent.
+            /// Parses the values without a copy of the names. A value that cannot be parsed is
+            /// absent.
             pub fn parse(bytes: &[u8]) -> Self {
                 let mut usage = Self::default();
                 for (_, line) in lines(bytes) {

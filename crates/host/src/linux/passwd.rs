@@ -1,5 +1,5 @@
-//! `/etc/passwd`: names and groups of users (passwd(5)). This is not a kernel source. Users of a directory
-//! service are missing.
+//! `/etc/passwd`: names and groups of users (passwd(5)). This is not a kernel source. Users of a
+//! directory service are missing.
 
 use std::collections::TryReserveError;
 

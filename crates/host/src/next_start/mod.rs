@@ -1,9 +1,9 @@
 //! The next start of a server: its settings, and the size of its main shared memory segment.
 //!
-//! PostgreSQL itself computes them: its program runs with `-C`, prints a setting and exits before it
-//! allocates shared memory. It refuses a data directory that is in use, so it gets a
-//! [scratch directory](scratch). It loads `shared_preload_libraries` and reads files that can block,
-//! so how it runs, and how long, depends on the caller: see [`Runner`].
+//! PostgreSQL itself computes them: its program runs with `-C`, prints a setting and exits before
+//! it allocates shared memory. It refuses a data directory that is in use, so it gets a [scratch
+//! directory](scratch). It loads `shared_preload_libraries` and reads files that can block, so how
+//! it runs, and how long, depends on the caller: see [`Runner`].
 
 pub mod failed_start;
 pub mod largest_buffers;

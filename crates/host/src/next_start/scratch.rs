@@ -91,7 +91,8 @@ impl Scratch {
         self.directory.path()
     }
 
-    /// Copies the files of a data directory that PostgreSQL reads before it allocates shared memory.
+    /// Copies the files of a data directory that PostgreSQL reads before it allocates shared
+    /// memory.
     pub(super) fn copy_data(&self, data: &Path) -> Result<(), FileError> {
         self.write("PG_VERSION", &read(&data.join("PG_VERSION"))?)?;
         let global = self.path().join("global");
@@ -107,8 +108,8 @@ impl Scratch {
     }
 }
 
-/// Never a relative path, because the programs run in other directories. Without repeated slashes, as
-/// PostgreSQL writes it in messages.
+/// Never a relative path, because the programs run in other directories. Without repeated slashes,
+/// as PostgreSQL writes it in messages.
 fn parent() -> PathBuf {
     let chosen = std::env::var_os("TMPDIR").map(PathBuf::from);
     let absolute = chosen.filter(|path| path.is_absolute());

@@ -1,8 +1,8 @@
 //! The settings of other servers, from their command lines and configuration files.
 //!
-//! A small and conservative reader, not PostgreSQL's parser. After a line that it does not follow or
-//! understand, such as `include`, only later lines and sources of higher precedence count. Settings
-//! that they do not set are unknown. Files are read with the rights of this process.
+//! A small and conservative reader, not PostgreSQL's parser. After a line that it does not follow
+//! or understand, such as `include`, only later lines and sources of higher precedence count.
+//! Settings that they do not set are unknown. Files are read with the rights of this process.
 
 use std::{
     collections::BTreeMap,

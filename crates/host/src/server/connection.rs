@@ -16,8 +16,8 @@ use crate::server::postmaster_pid;
 pub struct Connection {
     /// The name in `/etc/passwd` of the user that the server runs as.
     pub user: Option<String>,
-    /// The host and the port, for `psql -h` and `psql -p`. `None` also if they could lead to another
-    /// server, because this one runs in a container.
+    /// The host and the port, for `psql -h` and `psql -p`. `None` also if they could lead to
+    /// another server, because this one runs in a container.
     pub address: Option<(OsString, u16)>,
 }
 

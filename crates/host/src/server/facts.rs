@@ -137,8 +137,8 @@ impl Facts {
         }
     }
 
-    /// Reads a few files, enough for `hugeinfo_status` of a healthy server, with the page size of the
-    /// running kernel.
+    /// Reads a few files, enough for `hugeinfo_status` of a healthy server, with the page size of
+    /// the running kernel.
     ///
     /// Errors: only out of memory. Facts that cannot be read or parsed are absent.
     pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {

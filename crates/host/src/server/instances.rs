@@ -60,8 +60,8 @@ pub struct Instance {
     pub rss_shmem_bytes: Option<u64>,
     /// The major version, from `PG_VERSION`.
     pub major_version: Option<u32>,
-    /// For each page size, the lowest limit in bytes of its cgroups on huge pages faulted in. Empty:
-    /// no limits, or not read, because the server does not ask for huge pages or has some.
+    /// For each page size, the lowest limit in bytes of its cgroups on huge pages faulted in.
+    /// Empty: no limits, or not read, because the server does not ask for huge pages or has some.
     pub fault_limits: Vec<(u64, u64)>,
     /// True for a server that does not run, which no search finds: it could want idle pages.
     pub is_stopped: bool,
@@ -181,12 +181,12 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// its shared memory. Names of programs do not matter. `initdb`, `postgres --single` and
 /// `postgres -C` do not write such a file, and backends are not named in it.
 ///
-/// The working directory of another user's process cannot be read. Nor can one on a file system that
-/// fails, or one whose path is too long. Such a process is a server if its arguments look like a
-/// server's, and if it created a System V segment or runs in a separate PID namespace. This misses
-/// servers of other users whose program has neither `postgres` nor `postmaster` in its name, and
-/// servers of other users that share our PID namespace but not our IPC namespace. Processes of other
-/// users that `hidepid` hides are also missing.
+/// The working directory of another user's process cannot be read. Nor can one on a file system
+/// that fails, or one whose path is too long. Such a process is a server if its arguments look like
+/// a server's, and if it created a System V segment or runs in a separate PID namespace. This
+/// misses servers of other users whose program has neither `postgres` nor `postmaster` in its name,
+/// and servers of other users that share our PID namespace but not our IPC namespace. Processes of
+/// other users that `hidepid` hides are also missing.
 ///
 /// Errors: a kernel file is malformed or fails to be read, apart from the working directory of
 /// another process, which counts as hidden. A process that ends meanwhile is skipped.

@@ -490,8 +490,8 @@ pub enum Files {
         /// reload.
         is_pending: bool,
     },
-    /// Only PostgreSQL can evaluate the files, and root runs it only for servers that are named. This
-    /// command names the server.
+    /// Only PostgreSQL can evaluate the files, and root runs it only for servers that are named.
+    /// This command names the server.
     NotNamed(String),
 }
 

@@ -103,9 +103,9 @@ fn oom_policy(root: &Root, name: &str) -> Result<OomPolicy, ReadError> {
     })
 }
 
-/// The last valid value of a key in the first of these files that exists, and in the drop-ins of all
-/// of them, which are read in the order of their names. A drop-in hides those with its name in later
-/// directories. `None`: there is no such file.
+/// The last valid value of a key in the first of these files that exists, and in the drop-ins of
+/// all of them, which are read in the order of their names. A drop-in hides those with its name in
+/// later directories. `None`: there is no such file.
 fn last_value(
     root: &Root,
     places: &[&str],

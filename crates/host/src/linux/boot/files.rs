@@ -218,8 +218,8 @@ impl Reader<'_> {
         });
     }
 
-    /// Returns the drop-in files of all directories with this name, such as `sysctl.d`, in the order
-    /// of their names. The second path is that in the resolved directory.
+    /// Returns the drop-in files of all directories with this name, such as `sysctl.d`, in the
+    /// order of their names. The second path is that in the resolved directory.
     fn drop_ins(&mut self, name: &str) -> Result<Vec<(PathBuf, Option<PathBuf>)>, ReadError> {
         let mut by_name = BTreeMap::new();
         let mut seen = BTreeSet::new();
@@ -261,8 +261,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the path below `/etc` that a shell command can edit. Editing the path of a link would
-    /// replace the link with a file.
+    /// Returns the path below `/etc` that a shell command can edit. Editing the path of a link
+    /// would replace the link with a file.
     fn local(&self, real: &Path) -> Option<String> {
         let local = Path::new("/etc").join(real.strip_prefix(self.etc.as_ref()?).ok()?);
         shell::quoted(&local)?;
