@@ -75,10 +75,7 @@ fn sandboxes_lack_most() {
     let sources = by_name(probe(&Root::at(host.path()), &subject(12)).expect("memory"));
     // There, but with nothing in it.
     assert_eq!(sources["cgroup"].status, Availability::Missing);
-    assert_eq!(
-        sources["hugetlb cgroup"].status,
-        Availability::Missing
-    );
+    assert_eq!(sources["hugetlb cgroup"].status, Availability::Missing);
     assert_eq!(sources["numa_maps"].status, Availability::Missing);
     assert_eq!(sources["meminfo"].status, Availability::Ok);
 }
@@ -114,9 +111,6 @@ fn unreadable_or_malformed_source_has_failed() {
     fs::write(tree.path().join("proc/10/cgroup"), "nonsense\n").expect("write");
     let sources = by_name(probe(&Root::at(tree.path()), &subject(10)).expect("memory"));
     assert_eq!(sources["vmstat"].status, Availability::Failed);
-    assert_eq!(
-        sources["hugetlb cgroup"].status,
-        Availability::Failed
-    );
+    assert_eq!(sources["hugetlb cgroup"].status, Availability::Failed);
     assert_eq!(sources["meminfo"].status, Availability::Missing);
 }
