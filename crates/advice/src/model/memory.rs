@@ -224,13 +224,6 @@ pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
     missing(machine, pools, not_faulted_in(machine), Bytes(0))
 }
 
-/// Whether the pools can grow by this much while all servers run. True if that is unknown.
-pub fn can_grow_now(machine: &Machine, growth: Bytes) -> bool {
-    let limit = CommitLimit::with_pools(machine, in_pools(machine) + growth);
-    missing_for_pools(machine, growth).unwrap_or_default() == Bytes(0)
-        && limit.is_none_or(|limit| limit.missing() == Bytes(0))
-}
-
 /// Bytes that are missing if the pools grow by this much while the server is stopped, and its next
 /// start takes `small` bytes of small pages. Does not change while the server moves to huge pages.
 pub fn missing_once_stopped(machine: &Machine, growth: Bytes, small: Bytes) -> Option<Bytes> {
