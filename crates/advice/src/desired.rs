@@ -7,7 +7,7 @@ use super::{
 };
 use crate::model::{
     apply::Blocked,
-    demand::{self, Demands, PoolTarget},
+    demand::{self, Demands, Name, PoolTarget},
     forecast, limits,
     machine::Machine,
     memory, next_boot, numa, page_tables,
@@ -48,8 +48,8 @@ pub(crate) struct PoolChange {
     pub(crate) before: Pages,
     /// Persistent pages afterwards.
     pub(crate) pages: Pages,
-    /// Restarts of the other servers whose pages are among `pages`.
-    pub(crate) restarts: Vec<Step>,
+    /// The other servers that get some of `pages` when they restart.
+    pub(crate) others: Vec<(Name, Pages)>,
 }
 
 impl Desired {
@@ -146,7 +146,7 @@ impl Desired {
             size,
             before,
             pages,
-            restarts: target.after.restarts_of_others(),
+            others: target.after.asking().collect(),
         }))
     }
 

@@ -99,23 +99,23 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     for change in idle {
         set_pool(machine, change, &mut steps);
     }
-    let mut later = held.clone();
-    let mut after = machine.clone();
+    let (later, released) = match order {
+        Order::Restart => (held, Vec::new()),
+        Order::Running | Order::Stopped => (Vec::new(), held),
+    };
     if order == Order::Stopped && machine.server_state == ServerState::Running {
         // Nothing that can be done earlier waits until the server is stopped.
         steps.extend(boot.iter().cloned());
         steps.push(Step::Stop);
     }
-    if order != Order::Restart {
-        later.clear();
-        let demoted = demote(machine, &grown, &held);
-        for step in &demoted {
-            after = after.apply(step).unwrap_or(after);
-        }
-        steps.extend(demoted);
-        for change in held {
-            set_pool(&after, change, &mut steps);
-        }
+    let demoted = demote(machine, &grown, &released);
+    let mut after = machine.clone();
+    for step in &demoted {
+        after = after.apply(step).unwrap_or(after);
+    }
+    steps.extend(demoted);
+    for change in released {
+        set_pool(&after, change, &mut steps);
     }
     for change in grown {
         let pool = after.pool(change.size);
@@ -129,12 +129,21 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     if order != Order::Stopped || machine.server_state != ServerState::Running {
         steps.extend(boot.iter().cloned());
     }
-    let starts = match order {
+    steps.extend(starts(machine, desired, order));
+    for change in later.into_iter().chain(unknown) {
+        set_pool(machine, change, &mut steps);
+    }
+    steps
+}
+
+/// The start of this server and of others that get pages, each after a check of its pool: the
+/// kernel might allocate fewer pages than requested, and `sysctl -w` does not report it.
+fn starts(machine: &Machine, desired: &Desired, order: Order) -> Vec<Step> {
+    let start = match order {
         Order::Running => None,
         Order::Restart => Some(Step::Restart),
         Order::Stopped => Some(Step::Start),
     };
-    // The kernel might allocate fewer pages than requested, and `sysctl -w` does not report it.
     let check = |change: &PoolChange, pages: Pages| Step::CheckPool {
         size: change.size,
         before: change.before,
@@ -149,28 +158,23 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     let own = grown
         .clone()
         .find(|change| desired.size == Some(change.size));
-    let own = own.filter(|_| starts.is_some()).map(|change| {
-        let later: Pages = change.restarts.iter().map(pages_of_other).sum();
-        (change, change.pages - later)
+    let own = own.filter(|_| start.is_some()).map(|change| {
+        let of_others: Pages = change.others.iter().map(|(_, pages)| *pages).sum();
+        (change, change.pages - of_others)
     });
-    steps.extend(own.map(|(change, pages)| check(change, pages)));
-    steps.extend(starts);
-    for change in grown.filter(|change| !change.restarts.is_empty()) {
+    let own_check = own.map(|(change, pages)| check(change, pages));
+    let mut steps: Vec<_> = own_check.into_iter().chain(start).collect();
+    for change in grown.filter(|change| !change.others.is_empty()) {
         let is_checked = own.is_some_and(|(own, pages)| own == change && pages == change.pages);
         steps.extend((!is_checked).then(|| check(change, change.pages)));
-        steps.extend(change.restarts.iter().cloned());
-    }
-    for change in later.into_iter().chain(unknown) {
-        set_pool(machine, change, &mut steps);
+        let restarts = change.others.iter();
+        steps.extend(restarts.map(|&(server, pages)| Step::RestartOther {
+            server,
+            size: change.size,
+            pages,
+        }));
     }
     steps
-}
-
-fn pages_of_other(restart: &Step) -> Pages {
-    match restart {
-        Step::RestartOther { pages, .. } => *pages,
-        _ => Pages(0),
-    }
 }
 
 fn is_held(machine: &Machine, change: &PoolChange) -> bool {

@@ -18,7 +18,6 @@ use crate::{
     model::{
         machine::Machine,
         memory::{self, CommitLimit},
-        step::Step,
     },
     thresholds::IDLE_OF_NEED_PERCENT,
 };
@@ -294,18 +293,6 @@ impl Demands {
         })
     }
 
-    /// The steps with which other servers get the pages that the pool has for them.
-    pub(crate) fn restarts_of_others(&self) -> Vec<Step> {
-        let size = self.size;
-        self.asking()
-            .map(|(server, pages)| Step::RestartOther {
-                server,
-                size,
-                pages,
-            })
-            .collect()
-    }
-
     /// Pages of the demands that `is_meant` selects.
     pub fn sum(&self, is_meant: impl Fn(&Who) -> bool) -> Pages {
         let all = self.all.iter().filter(|demand| is_meant(&demand.who));
@@ -490,7 +477,7 @@ pub(crate) fn idle_of_unknown_owner(machine: &Machine, size: PageSize) -> Pages 
     else {
         return Pages(0);
     };
-    let by_line = at_boot(machine, size).map_or(Pages(0), |(pages, _)| pages);
+    let by_line = pages_in_line(at_boot(machine, size).as_ref());
     let used = Pages(pool.committed().unwrap_or(pool.total));
     Pages(pool.persistent()) - used.max(by_line)
 }
@@ -499,7 +486,7 @@ pub(crate) fn idle_of_unknown_owner(machine: &Machine, size: PageSize) -> Pages 
 pub(crate) fn without_unknown_owner(machine: &Machine, size: PageSize) -> Option<Pages> {
     let demands = Demands::of(machine, size, &machine.next_start(), When::AfterRestart)?;
     let has = Pages(machine.pool(size)?.persistent());
-    let by_line = at_boot(machine, size).map_or(Pages(0), |(pages, _)| pages);
+    let by_line = pages_in_line(at_boot(machine, size).as_ref());
     Some(demands.total().max(by_line.min(has)))
 }
 
@@ -588,7 +575,7 @@ impl PoolTarget {
     }
 
     fn asked_at_boot(&self) -> Pages {
-        self.at_boot.as_ref().map_or(Pages(0), |(pages, _)| *pages)
+        pages_in_line(self.at_boot.as_ref())
     }
 }
 
@@ -596,6 +583,10 @@ fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
     let boot = machine.next_boot()?;
     let request = boot.pages(size.0)?;
     Some((Pages(request.pages), request.place.to_string()))
+}
+
+fn pages_in_line(line: Option<&(Pages, String)>) -> Pages {
+    line.map_or(Pages(0), |(pages, _)| *pages)
 }
 
 fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
