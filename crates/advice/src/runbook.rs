@@ -172,21 +172,12 @@ fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
         if let Some(note) = render::more_at_boot(&at, step) {
             why = format!("{why}; {note}");
         }
-        let command = render::command(&at, step);
-        // A command with a condition must not be pasted as it is.
         let later = items[index + 1..].iter().filter_map(|item| match item {
-            Item::Step(step) => Some(step.clone()),
+            Item::Step(step) => Some(step),
             Item::Decision(_) => None,
         });
-        let later: Vec<_> = later.collect();
-        let text = || {
-            command
-                .clone()
-                .unwrap_or_else(|| render::instruction(&at, step))
-        };
-        let condition = render::condition(machine, &at, step, &later);
-        let conditional = condition.map(|condition| format!("{condition}: {}", text()));
-        let command = command.filter(|_| conditional.is_none());
+        let conditional = render::conditional(machine, &at, step, later);
+        let command = render::command(&at, step).filter(|_| conditional.is_none());
         let without_command = || command.is_none().then(|| render::instruction(&at, step));
         let next = match items.get(index + 1) {
             Some(Item::Step(next)) => Some(next),

@@ -154,24 +154,24 @@ pub(crate) fn to_keep(step: &Step, next: Option<&Step>) -> Option<&'static str> 
 /// The condition of a step that takes or releases idle pages of an unknown owner, because it is
 /// unknown whether somebody needs them. A stop for such a step has the same condition. `machine` is
 /// the state before all steps, `at` the state before this one, and `later` are the next steps.
-pub(crate) fn condition(
+pub(crate) fn condition<'s>(
     machine: &Machine,
     at: &Machine,
-    step: &Step,
-    later: &[Step],
+    step: &'s Step,
+    later: impl IntoIterator<Item = &'s Step>,
 ) -> Option<String> {
-    let (size, taken) = match step {
-        Step::Stop => {
-            let grows = |step: &&Step| match step {
-                Step::SetPool { size, pages } => {
-                    let pool = at.pool(*size);
-                    pool.is_some_and(|pool| *pages > Pages(pool.persistent()))
-                }
-                _ => false,
-            };
-            let grown = later.iter().find(grows)?;
-            return condition(machine, at, grown, &[]);
+    let grows = |step: &&Step| match step {
+        Step::SetPool { size, pages } => {
+            let pool = at.pool(*size);
+            pool.is_some_and(|pool| *pages > Pages(pool.persistent()))
         }
+        _ => false,
+    };
+    let step = match step {
+        Step::Stop => later.into_iter().find(grows)?,
+        step => step,
+    };
+    let (size, taken) = match step {
         Step::SetPool { size, pages } => {
             let idle = demand::idle_of_unknown_owner(machine, *size);
             let others = demand::without_unknown_owner(at, *size)?;
@@ -190,6 +190,19 @@ pub(crate) fn condition(
             taken.verb("is", "are")
         )
     })
+}
+
+/// The command or the instruction of a step behind its [`condition`]. It must not be pasted as it
+/// is.
+pub(crate) fn conditional<'s>(
+    machine: &Machine,
+    at: &Machine,
+    step: &'s Step,
+    later: impl IntoIterator<Item = &'s Step>,
+) -> Option<String> {
+    let condition = condition(machine, at, step, later)?;
+    let text = command(at, step).unwrap_or_else(|| instruction(at, step));
+    Some(format!("{condition}: {text}"))
 }
 
 /// The number for the boot line if the pages that no visible server holds are also needed after a
@@ -568,12 +581,9 @@ pub fn data(machine: &Machine, steps: &[Step]) -> Value {
             "where": place(&at, step).as_str(),
             "is_disruptive": step.is_disruptive(),
         });
-        let condition = condition(machine, &at, step, &steps[index + 1..]);
-        match (condition, command(&at, step)) {
-            (Some(condition), command) => {
-                let text = command.unwrap_or_else(|| instruction(&at, step));
-                object["instruction"] = json!(format!("{condition}: {text}"));
-            }
+        let conditional = conditional(machine, &at, step, &steps[index + 1..]);
+        match (conditional, command(&at, step)) {
+            (Some(conditional), _) => object["instruction"] = json!(conditional),
             (None, Some(command)) => object["command"] = json!(command),
             (None, None) => object["instruction"] = json!(instruction(&at, step)),
         }
