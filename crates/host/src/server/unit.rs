@@ -10,6 +10,7 @@ use std::{
 use crate::linux::{
     cgroup::{Version, membership},
     error::{Fact, ReadError, fact},
+    file::LARGEST_SMALL,
     process::Process,
     root::Root,
 };
@@ -51,9 +52,6 @@ const MANAGER: [&str; 4] = [
     "/usr/local/lib/systemd",
     "/usr/lib/systemd",
 ];
-
-/// Maximum size of a file, far larger than any real one.
-const LARGEST: u64 = 256 << 10;
 
 /// Reads the unit of a process. `None`: it is not in a service of the system, or its cgroup is
 /// hidden, or systemd does not see OOM kills, because cgroup v1 has the memory controller.
@@ -122,7 +120,7 @@ fn last_value(
     let mut texts = Vec::new();
     for file in paths("") {
         if texts.is_empty() {
-            texts.extend(if_there(root.read_written(LARGEST, file))?);
+            texts.extend(if_there(root.read_written(LARGEST_SMALL, file))?);
         }
     }
     if texts.is_empty() {
@@ -137,7 +135,7 @@ fn last_value(
     }
     drop_ins.retain(|name, _| name.as_bytes().ends_with(b".conf"));
     for file in drop_ins.values() {
-        texts.extend(if_there(root.read_written(LARGEST, file))?);
+        texts.extend(if_there(root.read_written(LARGEST_SMALL, file))?);
     }
     Ok(Some(
         texts.iter().filter_map(|text| parse(text, key)).next_back(),
