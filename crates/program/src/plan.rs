@@ -45,13 +45,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let start = NextStart::read(&options.server, Detail::All)?;
     let next = start.settings()?.server.clone();
     note_differences(&next);
+    let bytes = next.shared_memory_bytes;
+    let machine = machine(&options.host, next)?;
     let result = Planning {
-        bytes: next.shared_memory_bytes,
-        machine: {
-            let machine = machine(&options.host, next)?;
-            // Figures are for huge_pages = try.
-            machine.with_next_start(machine.next_start_on_huge_pages())
-        },
+        bytes,
+        // Figures are for huge_pages = try.
+        machine: machine.with_next_start(machine.next_start_on_huge_pages()),
         has_others_pages: options.host.is_this() && has_pools(),
         shared_buffers: start.settings()?.shared_buffers_bytes,
         version: start.version,
