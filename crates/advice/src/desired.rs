@@ -279,13 +279,13 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             numa::named_nodes(&numa::allowed_numbers(machine))
         )));
     }
-    // The line that systemd does not read could also be meant for others.
-    let not_read = boot.not_read.as_ref();
-    let not_read = not_read.filter(|request| request.page_bytes == Some(size.0));
-    let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
-    let pages = match next_boot::blocked(machine, &demands, not_read) {
+    // A line that systemd does not read could also be meant for others.
+    let line_of = boot.ineffective.as_ref().map(|line| &line.request);
+    let meant = line_of.filter(|request| request.page_bytes == Some(size.0));
+    let meant = meant.map_or(Pages(0), |request| Pages(request.pages));
+    let pages = match next_boot::blocked(machine, &demands, meant) {
         Some(_) => pages,
-        None => pages.max(not_read),
+        None => pages.max(meant),
     };
     line(boot, size, pages).map(Some)
 }

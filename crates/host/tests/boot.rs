@@ -478,7 +478,8 @@ fn sysctl_lines_and_their_edits() {
     );
 }
 
-/// Only plain numbers are interpreted. The kernel accepts some of the others.
+/// Only plain numbers are interpreted. The kernel accepts some of the others, and refuses those that
+/// set 0 pages here.
 #[test]
 fn numbers_and_sizes() {
     for (text, expected) in [
@@ -488,10 +489,10 @@ fn numbers_and_sizes() {
         ("0", Some(0)),
         ("0x10", None),
         ("010", None),
-        ("5;", None),
-        ("+5", None),
+        ("5;", Some(0)),
+        ("+5", Some(0)),
         ("-5", None),
-        ("5,6", None),
+        ("5,6", Some(0)),
         ("", None),
         ("99999999999999999999", None),
     ] {
@@ -522,6 +523,27 @@ fn numbers_and_sizes() {
 }
 
 #[test]
+fn line_that_the_kernel_refuses_is_replaced() {
+    let file = "/etc/sysctl.d/a.conf";
+    for value in ["537MB", "5,6", "5;", "+5", "\"5\"", "many"] {
+        let line = format!("vm.nr_hugepages = {value}");
+        let next = parse("hugepages=3", &[(file, &line)]);
+        assert_eq!(pages(&next, MB2), Some(3), "{value}");
+        let ineffective = next.ineffective.as_ref().expect("a line").to_string();
+        let expected = format!("{file}:1 sets {line}, but the kernel refuses this value");
+        assert_eq!(ineffective, expected);
+        let expected = replace(file, &line, "vm.nr_hugepages = 537");
+        assert_eq!(edit(&next, MB2), expected);
+        let next = parse("", &[(file, &format!("{line}\nvm.nr_hugepages = 7\n"))]);
+        assert_eq!((pages(&next, MB2), next.ineffective), (Some(7), None));
+        // procps writes the first line, systemd only the second one.
+        let next = parse("", &[(file, &format!("vm.nr_hugepages = 7\n{line}\n"))]);
+        assert_eq!(pages(&next, MB2), None);
+        assert_eq!(next.unknown.len(), 1);
+    }
+}
+
+#[test]
 fn sysctl_conf_counts_without_systemd() {
     let files = [
         ("/etc/sysctl.conf", "\nvm.nr_hugepages = 300\n"),
@@ -529,8 +551,10 @@ fn sysctl_conf_counts_without_systemd() {
     ];
     let next = parse("", &files);
     assert_eq!(pages(&next, MB2), Some(5));
-    let not_read = next.not_read.expect("a line");
-    assert_eq!(not_read.place.to_string(), "/etc/sysctl.conf:2");
+    assert_eq!(
+        next.ineffective.expect("a line").to_string(),
+        "/etc/sysctl.conf:2 sets vm.nr_hugepages = 300, but systemd does not read this file (Debian 13 and newer)"
+    );
     let next = NextBoot::parse("", &files, false, kernel());
     assert_eq!(pages(&next, MB2), Some(300));
     let expected = replace(
@@ -643,7 +667,7 @@ fn files_hide_files_of_other_directories() {
     ]);
     let source = || host.next().pages(MB2).expect("a request").place.to_string();
     assert_eq!(source(), "/usr/lib/sysctl.d/50-a.conf:2");
-    assert!(host.next().not_read.is_some());
+    assert!(host.next().ineffective.is_some());
     let hidden = "/etc/sysctl.d/50-a.conf";
     for target in ["/dev/null", "nowhere", "/etc"] {
         host.link(target, hidden);
@@ -651,7 +675,7 @@ fn files_hide_files_of_other_directories() {
     }
     host.link("../sysctl.conf", "/etc/sysctl.d/99-sysctl.conf");
     assert_eq!(source(), "/etc/sysctl.d/99-sysctl.conf:1");
-    assert_eq!(host.next().not_read, None);
+    assert_eq!(host.next().ineffective, None);
     let expected = replace(
         "/etc/sysctl.conf",
         "vm.nr_hugepages=7",
@@ -891,6 +915,7 @@ fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         (0..9_u32).prop_map(|n| format!("vm.nr_hugepages={n}")),
         (0..9_u32).prop_map(|n| format!(" -vm/nr_hugepages = {n} # c")),
+        Just("vm.nr_hugepages = 3MB".to_owned()),
         Just("# comment".to_owned()),
         Just(String::new()),
     ]
@@ -931,7 +956,9 @@ proptest! {
             fs::remove_dir_all(host.path("/run/systemd")).expect("rm");
         }
         let next = host.next();
-        prop_assert!(next.unknown.is_empty());
+        let is_refused = |(_, text): &(String, String)| text.contains("3MB");
+        prop_assert!(next.unknown.is_empty() || files.iter().any(is_refused));
+        prop_assume!(next.unknown.is_empty());
         let Some((change, after)) = next.change(page_bytes, wanted) else {
             // No edit can follow a file of a package that is read last.
             let is_set = pages(&next, page_bytes) == Some(wanted);
@@ -948,7 +975,7 @@ proptest! {
             host.apply(&edit);
             let read = host.next();
             prop_assert_eq!(&read.requests, &after.requests);
-            prop_assert_eq!(&read.not_read, &after.not_read);
+            prop_assert_eq!(&read.ineffective, &after.ineffective);
         }
     }
 

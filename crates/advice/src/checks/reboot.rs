@@ -36,7 +36,7 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `set_at_boot`, `does_not_ask` | ok | the next boot sets up enough pages, or the server needs none |
 | `no_such_size` | ok | the kernel does not have the page size of the server, so no boot can set its pages |
 | `not_set_at_boot` | warning | nothing sets the pool at boot |
-| `not_read_at_boot` | warning | a file sets the pool, but systemd does not read this file |
+| `no_effect_at_boot` | warning | a line is to set the pool, but systemd does not read its file, or the kernel refuses its value |
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
 | `too_many_at_boot` | warning | the pools would leave less than other programs use now, the segments on small pages and a reserve, or, with strict overcommit, too little of the commit limit |
@@ -87,15 +87,9 @@ fn judge(machine: &Machine) -> Judgment {
         )));
     }
     let request = boot.pages(size.0);
-    let finding = match (request, &boot.not_read) {
+    let finding = match (request, &boot.ineffective) {
         (Some(request), _) => of_line(machine, &demands, request),
-        (None, Some(Request { place, .. })) => Finding::warning(
-            "not_read_at_boot",
-            format!(
-                "{} sets {}, but systemd does not read this file (Debian 13 and newer); {demands}.",
-                place, place.text
-            ),
-        ),
+        (None, Some(line)) => Finding::warning("no_effect_at_boot", format!("{line}; {demands}.")),
         (None, None) => Finding::warning(
             "not_set_at_boot",
             format!("Nothing sets {size} pages at boot; {demands}."),

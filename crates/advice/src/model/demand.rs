@@ -10,7 +10,7 @@ use host::server::{
     visibility::Visibility,
 };
 use host::{
-    linux::{boot::Request, error::Absent},
+    linux::error::Absent,
     units::{Bytes, PageSize, Pages},
 };
 
@@ -605,15 +605,11 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     }
     if is_idle
         && let Ok(boot) = &machine.state.next_boot
-        && let Some(Request {
-            place, page_bytes, ..
-        }) = &boot.not_read
-        && *page_bytes == Some(target.after.size.0)
+        && let Some(line) = &boot.ineffective
+        && line.request.page_bytes == Some(target.after.size.0)
+        && line.request.pages > 0
     {
-        return Some(IdleFor::UnknownBoot(format!(
-            "{place} sets {}, but systemd does not read this file",
-            place.text
-        )));
+        return Some(IdleFor::UnknownBoot(line.to_string()));
     }
     if shrinks
         && let Err(absent) = &machine.state.next_boot

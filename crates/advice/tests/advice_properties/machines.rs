@@ -566,6 +566,7 @@ fn boot() -> impl Strategy<Value = BootSpec> {
         10 => Just(("", "")),
         1 => select(vec![
             ("/etc/sysctl.conf", "vm.nr_hugepages = 4000\n"),
+            ("/etc/sysctl.d/99-typo.conf", "vm.nr_hugepages = 537MB\n"),
             ("/etc/sysctl.d/40-a.conf", "vm.nr_hugepages = lots\n"),
             ("/etc/sysctl.d/95-a.conf", "vm.nr_hugep* = 5\n"),
             ("/etc/sysctl.d/40-b.conf", "vm.nr_overcommit_hugepages = 100\n"),

@@ -572,8 +572,8 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
             {
                 // A line that systemd does not read could also be meant for others.
                 let boot = machine.next_boot();
-                let not_read = boot.and_then(|boot| boot.not_read.as_ref());
-                let is_moved = not_read.is_some_and(|request| request.pages == pages.0);
+                let line = boot.and_then(|boot| boot.ineffective.as_ref());
+                let is_moved = line.is_some_and(|line| line.request.pages == pages.0);
                 prop_assert!(
                     *pages == shown
                         || is_moved
@@ -1192,7 +1192,7 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let asks_about_size =
         |(_, decision): &(&str, Decision)| matches!(decision, Decision::UseOtherSize { .. });
     prop_assume!(!decisions(machine).iter().any(asks_about_size));
-    let codes = ["too_few_at_boot", "not_set_at_boot", "not_read_at_boot"];
+    let codes = ["too_few_at_boot", "not_set_at_boot", "no_effect_at_boot"];
     prop_assume!(codes.contains(&reboot.finding.code) && !reboot.is_muted);
     let key = |key: &str| {
         reboot
@@ -1757,7 +1757,7 @@ pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> Test
     prop_assume!(
         machine
             .next_boot()
-            .is_some_and(|boot| boot.not_read.is_none())
+            .is_some_and(|boot| boot.ineffective.is_none())
     );
     let mut next = machine.next_start();
     next.shared_memory_bytes /= 2;

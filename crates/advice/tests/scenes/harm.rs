@@ -54,9 +54,9 @@ fn other_programs_keep_their_memory_at_boot() {
             m.file("etc/sysctl.conf", "vm.nr_hugepages=2537\n");
             m.more(2000);
         })
-        .see("pool_size", expect![["unknown unknown: 2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them (/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file)."]])
+        .see("pool_size", expect!["unknown unknown: 2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them (/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer))."])
         .see("reboot", expect![[r#"
-            warning not_read_at_boot: /etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer); 537 are needed.
+            warning no_effect_at_boot: /etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer); 537 are needed.
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 2537' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
         when("the page size of another server is unknown", |m| {
             m.more(8000);

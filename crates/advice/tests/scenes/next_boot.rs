@@ -58,9 +58,16 @@ fn reboot() {
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 537\n");
         })
         .see("reboot", expect![[r#"
-            warning not_read_at_boot: /etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer); 537 are needed.
+            warning no_effect_at_boot: /etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer); 537 are needed.
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"#]])
         .see("pool_filled", expect![["ok not_asked: The boot configuration asks for no huge pages."]]),
+        when("the kernel refuses the value", |m| {
+            m.file(CONF, "vm.nr_hugepages = 537MB\n");
+        })
+        .see("reboot", expect![[r#"
+            warning no_effect_at_boot: /etc/sysctl.d/hugepages.conf:1 sets vm.nr_hugepages = 537MB, but the kernel refuses this value; 537 are needed.
+            sed -i 's/^vm\.nr_hugepages = 537MB$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 537MB$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]]),
         when("/etc/sysctl.conf is read without systemd", |m| {
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n");
         })

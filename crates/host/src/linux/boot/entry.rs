@@ -66,6 +66,28 @@ pub struct Request {
     pub place: Place,
 }
 
+/// A line that is to set the default pool, and has no effect. Displays as a clause:
+/// `/etc/sysctl.d/a.conf:1 sets vm.nr_hugepages = 1GB, but the kernel refuses this value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ineffective {
+    /// 0 pages if the value is not a plain number.
+    pub request: Request,
+    /// The reason, as the end of a sentence.
+    pub why: &'static str,
+}
+
+/// No sysctl.d directory has a link to `/etc/sysctl.conf`, as on Debian 13.
+pub(super) const NOT_READ: &str = "systemd does not read this file (Debian 13 and newer)";
+/// The write fails with EINVAL (kernel/sysctl.c `proc_get_long`).
+pub(super) const REFUSED: &str = "the kernel refuses this value";
+
+impl fmt::Display for Ineffective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = &self.request.place;
+        write!(f, "{place} sets {}, but {}", place.text, self.why)
+    }
+}
+
 /// Something that might set a pool, with an unknown result. The administrator has to check it.
 /// Displays as a clause: `/etc/tmpfiles.d/a.conf:3 sets the pool in another way`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,6 +14,6 @@ mod next_boot;
 mod sysctl;
 
 pub(crate) use entry::COMMAND_LINE;
-pub use entry::{Change, Edit, Kernel, Place, Request, Unknown, Words};
+pub use entry::{Change, Edit, Ineffective, Kernel, Place, Request, Unknown, Words};
 pub use host::is_etc_kept;
 pub use next_boot::NextBoot;

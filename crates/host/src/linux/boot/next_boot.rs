@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     command_line,
-    entry::{self, Change, Edit, Kernel, Place, Request, Unknown, Words},
+    entry::{self, Change, Edit, Ineffective, Kernel, Place, Request, Unknown, Words},
     files::{self, Files, SysctlFile},
     sysctl,
 };
@@ -26,9 +26,8 @@ const LONGEST: usize = 1000;
 pub struct NextBoot {
     /// In the order in which they are applied. The last one for a pool determines it.
     pub requests: Vec<Request>,
-    /// A line in `/etc/sysctl.conf` that sets the default pool and that systemd does not read,
-    /// because no sysctl.d directory has a link to this file, as on Debian 13.
-    pub not_read: Option<Request>,
+    /// A line that is to set the default pool, and has no effect.
+    pub ineffective: Option<Ineffective>,
     /// Files, lines and words that might change the number of persistent pages, except those that a
     /// later sysctl line overrides. See [`NextBoot::unknown_of`] for a single pool.
     pub unknown: Vec<Unknown>,
@@ -114,7 +113,7 @@ impl NextBoot {
         let inputs = Arc::new(inputs);
         let mut next = Self {
             requests: Vec::new(),
-            not_read: None,
+            ineffective: None,
             unknown: Vec::new(),
             is_kept,
             inputs: Arc::clone(&inputs),
@@ -133,7 +132,7 @@ impl NextBoot {
         let default = inputs.kernel.default_bytes;
         let by_sysctl = sysctl::evaluate(&inputs.files.sysctl, default);
         next.requests.extend(by_sysctl.last);
-        next.not_read = by_sysctl.not_read;
+        next.ineffective = by_sysctl.ineffective;
         next.unknown.extend(by_sysctl.unknown);
         next.unknown.extend(inputs.files.others.iter().cloned());
         next
@@ -229,11 +228,12 @@ impl NextBoot {
         if is_set(self) {
             return None;
         }
-        let now = self.pages(page_bytes);
-        let in_place = now.and_then(|request| self.in_place_of(&request.place, &line));
+        let ineffective = self.ineffective.iter().map(|line| &line.request);
+        let present = self.pages(page_bytes).into_iter().chain(ineffective);
+        let in_place = present.map(|request| self.in_place_of(&request.place, &line));
         let appended = ["60-hugepages.conf", "zz-hugepages.conf"];
         let appended = appended.map(|name| self.appended_to(name, &line));
-        let candidates = [in_place].into_iter().chain(appended).flatten();
+        let candidates = in_place.chain(appended).flatten();
         candidates
             .map(|edit| {
                 let after = self.after(&edit);

@@ -2,7 +2,7 @@
 
 use super::{
     command_line::plain_number,
-    entry::{NOT_A_NUMBER, Place, Request, SETS_POOL, Unknown},
+    entry::{Ineffective, NOT_A_NUMBER, NOT_READ, Place, REFUSED, Request, SETS_POOL, Unknown},
     files::SysctlFile,
 };
 
@@ -13,6 +13,8 @@ pub(super) const DIRECTORY: &str = "/etc/sysctl.d";
 enum Line {
     /// `None`: the value is not a plain number.
     Sets(Option<u64>),
+    /// The kernel refuses the value.
+    Refused,
     /// A pattern, a key that is excluded from patterns, or an alias.
     MightSet,
 }
@@ -38,12 +40,21 @@ fn parse(line: &str) -> Option<Line> {
     match (parts.as_slice(), value) {
         // The kernel ignores all text after the first blank (kernel/sysctl.c `proc_get_long`).
         (["vm", "nr_hugepages"], Some(value)) => {
-            let number = value.split_ascii_whitespace().next();
-            Some(Line::Sets(number.and_then(plain_number)))
+            Some(match value.split_ascii_whitespace().next() {
+                Some(value) if is_refused(value) => Line::Refused,
+                value => Line::Sets(value.and_then(plain_number)),
+            })
         }
         (["vm", "nr_hugepages" | "nr_hugepages_mempolicy"], _) => Some(Line::MightSet),
         _ => might_match(&key, "vm/nr_hugepages").then_some(Line::MightSet),
     }
+}
+
+/// Whether the kernel certainly refuses a value, such as `1GB`. A leading zero can stand for octal
+/// or hexadecimal digits, and a dash for a negative number.
+fn is_refused(value: &str) -> bool {
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    !is_number && !value.starts_with(['0', '-'])
 }
 
 /// True if `pattern` is a pattern of glob(7) that might match `name`. Compares only the text before
@@ -61,8 +72,8 @@ fn might_match(pattern: &str, name: &str) -> bool {
 pub(super) struct Effect {
     /// The line that counts.
     pub(super) last: Option<Request>,
-    /// See [`NextBoot::not_read`](super::NextBoot::not_read).
-    pub(super) not_read: Option<Request>,
+    /// See [`NextBoot::ineffective`](super::NextBoot::ineffective).
+    pub(super) ineffective: Option<Ineffective>,
     pub(super) unknown: Vec<Unknown>,
 }
 
@@ -91,16 +102,26 @@ pub(super) fn evaluate(files: &[SysctlFile], page_bytes: Option<u64>) -> Effect 
                 pages,
                 place: Place::new(&file.path, number, line),
             };
+            let without_effect = |pages, why| {
+                let request = request(pages);
+                Some(Ineffective { request, why })
+            };
             match parsed {
                 Line::Sets(pages) if !file.is_read => {
-                    next.not_read = Some(request(pages.unwrap_or(0)));
+                    next.ineffective = without_effect(pages.unwrap_or(0), NOT_READ);
                 }
-                Line::MightSet if !file.is_read => {}
+                Line::Refused | Line::MightSet if !file.is_read => {}
                 Line::Sets(Some(pages)) => {
                     // Earlier lines have no effect.
                     next.unknown.clear();
                     next.last = Some(request(pages));
+                    next.ineffective.take_if(|line| line.why == REFUSED);
                 }
+                // systemd writes only the last line, procps all of them.
+                Line::Refused if next.last.is_none() && next.unknown.is_empty() => {
+                    next.ineffective = without_effect(0, REFUSED);
+                }
+                Line::Refused => next.unknown.push(unknown(Some(number), NOT_A_NUMBER)),
                 Line::Sets(None) => next.unknown.push(unknown(Some(number), NOT_A_NUMBER)),
                 Line::MightSet => next.unknown.push(unknown(Some(number), SETS_POOL)),
             }
