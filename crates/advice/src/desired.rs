@@ -11,6 +11,7 @@ use crate::model::{
     forecast, limits,
     machine::Machine,
     memory, next_boot, numa, page_tables,
+    start::{self, StartOutcome},
     step::{LimitChange, Pending, SettingChange, Step},
 };
 use host::{
@@ -372,26 +373,30 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
     }
 }
 
-/// The settings of the next start that advice recommends. Huge pages that are turned off stay off,
-/// unless page tables are large and huge pages make them small. Errors: the configuration files
-/// have to be corrected or seen first.
+/// The settings of the next start that advice recommends. A change that turns huge pages off is
+/// obeyed, pending or planned. Huge pages that have been off stay off, unless page tables are large
+/// and huge pages make them small. Errors: the configuration files have to be corrected or seen
+/// first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.state.pools.is_err()
         || has_bad_counter(machine)
         || machine.default_size().is_none();
-    let is_turned_off_by_plan =
-        machine.state.next.gives_up_huge_pages && machine.state.server.asks_for_huge_pages();
-    let stays_off = machine.is_turned_off()
-        && (is_turned_off_by_plan || !page_tables::need_huge_pages(machine));
-    let is_sysv = machine.state.server.shared_memory_type == SharedMemoryType::Sysv
-        && machine.state.next_start().shared_memory_type == SharedMemoryType::Sysv;
+    let next = machine.state.next_start();
+    let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
+    // PostgreSQL does not start with sysv and huge_pages = on.
+    let starts = !is_sysv || next.huge_pages != HugePages::On;
+    let turns_off =
+        starts && machine.state.server.asks_for_huge_pages() && !next.asks_for_huge_pages();
+    let stays_off = machine.is_turned_off() && !page_tables::need_huge_pages(machine);
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
-    Ok(if has_no_huge_pages || stays_off || stays_sysv {
-        machine.next_start()
-    } else {
-        machine.next_start_on_huge_pages()
-    })
+    Ok(
+        if has_no_huge_pages || turns_off || stays_off || stays_sysv {
+            machine.next_start()
+        } else {
+            machine.next_start_on_huge_pages()
+        },
+    )
 }
 
 /// Whether a counter of a pool is below zero, so that no change of pools can be computed.
@@ -411,6 +416,27 @@ pub(crate) fn planned_changes(machine: &Machine, planned: &Planned) -> Vec<Step>
         })
     });
     changes.collect()
+}
+
+/// The decision about planned settings that [`wanted_settings`] would undo, because they do not
+/// work: sysv with `huge_pages = on`, or a page size that the kernel does not have.
+pub(crate) fn undone(machine: &Machine, planned: &Machine) -> Option<Decision> {
+    let (before, after) = (machine.next_start(), planned.next_start());
+    let wanted = wanted_settings(planned).ok()?;
+    let is_undone = before.shared_memory_type != after.shared_memory_type
+        && after.shared_memory_type != wanted.shared_memory_type
+        || before.huge_page_size_bytes != after.huge_page_size_bytes
+            && after.huge_page_size_bytes != wanted.huge_page_size_bytes;
+    let why = match start::outcome(planned) {
+        StartOutcome::Fails(reason, None) => {
+            format!("with huge_pages = on, the server would not start. {reason}")
+        }
+        StartOutcome::Fails(reason, _) | StartOutcome::SmallPages(reason, _) => {
+            format!("the server would not get huge pages. {reason}")
+        }
+        StartOutcome::HugePages(_) | StartOutcome::Unknown(_) => return None,
+    };
+    is_undone.then(|| Decision::Text(format!("plan other settings: {why}")))
 }
 
 /// The changes that lead from the settings of the next start to these.

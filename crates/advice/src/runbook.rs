@@ -49,6 +49,9 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
         .apply_all(&changes)
         .unwrap_or_else(|_| machine.clone());
     let changed = changed.with_next_start(planned.next.clone());
+    if let Some(first) = desired::undone(machine, &changed) {
+        return vec![decision(first)];
+    }
     let findings = answer::findings(&changed);
     match Plan::complete(&changed, &findings, planned.pending()) {
         Ok(plan) => {

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use super::definition::{Check, Cure};
+use super::{
+    definition::{Check, Cure},
+    restart,
+};
 use crate::{
     decision::{self, Decision},
     finding::{Finding, Judgment, Status},
@@ -86,8 +89,8 @@ fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
     }
 }
 
-/// The decision while the check is muted, or about pages that the nodes of the running server lack,
-/// whatever its next start needs.
+/// The decision while the check is muted, about a pending change that turns huge pages off, or about
+/// pages that the nodes of the running server lack, whatever its next start needs.
 fn decision(machine: &Machine) -> Option<Decision> {
     if machine.is_muted(CHECK.name) && machine.backing() == Backing::SmallPages {
         return Some(Decision::Text(
@@ -96,7 +99,7 @@ fn decision(machine: &Machine) -> Option<Decision> {
         ));
     }
     let Backing::HugePages(size) = machine.backing() else {
-        return None;
+        return restart::decision(machine);
     };
     numa::most_for_mapped(machine, size)?;
     Some(decision::about_nodes(machine, size, Pages(0)))

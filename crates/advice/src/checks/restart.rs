@@ -113,13 +113,19 @@ pub(super) fn name_of_start(machine: &Machine) -> &'static str {
 /// turns them off and the segment does not fit on small pages, the change should be undone.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     if start::misfit(machine).is_none() {
-        let outcome = start::outcome(machine);
-        return matches!(outcome, StartOutcome::SmallPages(Reason::Off, _)).then(|| {
-            Decision::Text(format!(
-                "do nothing if huge_pages = off is intended; otherwise {}",
-                way_back(machine, "huge_pages")
-            ))
-        });
+        let (name, value) = match start::outcome(machine) {
+            StartOutcome::SmallPages(Reason::Off, _) => ("huge_pages", "off"),
+            StartOutcome::SmallPages(Reason::Sysv, _)
+                if machine.state.server.asks_for_huge_pages() =>
+            {
+                ("shared_memory_type", "sysv")
+            }
+            _ => return None,
+        };
+        return Some(Decision::Text(format!(
+            "do nothing if {name} = {value} is intended; otherwise {}",
+            way_back(machine, name)
+        )));
     }
     let pending = machine
         .whole_state()

@@ -195,6 +195,10 @@ impl Scene {
         let names = [
             ("huge_pages", next.huge_pages != now.huge_pages),
             (
+                "shared_memory_type",
+                next.shared_memory_type != now.shared_memory_type,
+            ),
+            (
                 "huge_page_size",
                 next.huge_page_size_bytes != now.huge_page_size_bytes,
             ),

@@ -84,7 +84,23 @@ fn on_huge_pages() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. The next start uses shared_memory_type = sysv, which cannot use huge pages.
-            ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise set shared_memory_type to its running value (SHOW shared_memory_type)"#]]),
+        when("shared_memory_type = sysv is pending on small pages", |m| {
+            m.fall_back(0);
+            m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
+        })
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. The next start uses shared_memory_type = sysv, which cannot use huge pages. Settings are pending a restart.
+            # do nothing if shared_memory_type = sysv is intended; otherwise set shared_memory_type to its running value (SHOW shared_memory_type)"#]])
+        .see("runbook", expect!["# do nothing if shared_memory_type = sysv is intended; otherwise set shared_memory_type to its running value (SHOW shared_memory_type)"]),
+        when("shared_memory_type = sysv is pending, and huge_pages = on", |m| {
+            m.state.server.huge_pages = HugePages::On;
+            m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
+        })
+        .see("status", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. The next start uses shared_memory_type = sysv, which cannot use huge pages. Settings are pending a restart.
+            ALTER SYSTEM SET shared_memory_type = 'mmap';"#]])
+        .see("runbook", expect!["ALTER SYSTEM SET shared_memory_type = 'mmap';"]),
         when("surplus pages can be allocated again", |m| {
             *m.pool(0) = Pool {
                 surplus: 537,
