@@ -69,6 +69,8 @@ properties! {
         status_has_a_remedy,
         status_agrees_with_checks,
         plan_for_present_settings_is_the_plan,
+        plan_does_not_undo_its_settings,
+        plans_keep_pages_of_unknown_owner,
         remedies_cure,
         findings_that_stay_have_a_decision,
         no_state_on_the_way_is_critical,

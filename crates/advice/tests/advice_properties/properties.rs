@@ -31,7 +31,7 @@ use host::{
     server::{
         facts::Facts,
         setting::SettingSource,
-        state::{Files, HugePages, State},
+        state::{Files, HugePages, Server, SharedMemoryType, State},
     },
     units::{Bytes, PageSize, Pages},
 };
@@ -1846,6 +1846,79 @@ pub fn pages_of_unknown_owner_have_a_condition(_: &Spec, machine: &Machine) -> T
                     check.name()
                 );
             }
+        }
+    }
+    Ok(())
+}
+
+/// Plans that turn huge pages off, or ask for another size.
+fn plans_for_other_pages(machine: &Machine) -> Vec<(&'static str, Vec<runbook::Row>)> {
+    type Change = (&'static str, &'static str, fn(&mut Server));
+    const CHANGES: [Change; 4] = [
+        ("huge_pages", "off", |next| next.huge_pages = HugePages::Off),
+        ("shared_memory_type", "sysv", |next| {
+            next.shared_memory_type = SharedMemoryType::Sysv;
+        }),
+        ("huge_page_size", "1GB", |next| {
+            next.huge_page_size_bytes = Some(GB);
+        }),
+        ("huge_page_size", "3MB", |next| {
+            next.huge_page_size_bytes = Some(3 << 20);
+        }),
+    ];
+    let plan = |(name, value, change): Change| {
+        let mut next = machine.next_start();
+        change(&mut next);
+        let setting = PlannedSetting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            source: SettingSource::Default,
+            pending: Pending::Restart,
+            next: Ok(next.clone()),
+        };
+        let is_new = next != machine.next_start();
+        let planned = Planned {
+            settings: vec![setting],
+            pending: Pending::Nothing,
+            next,
+        };
+        is_new.then(|| (name, runbook::for_settings(machine, &planned)))
+    };
+    CHANGES.into_iter().filter_map(plan).collect()
+}
+
+/// A plan changes a setting to the planned value, and not back.
+pub fn plan_does_not_undo_its_settings(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && machine.state.next.files == Files::Valid);
+    for (planned, rows) in plans_for_other_pages(machine) {
+        let steps = steps_of(&rows);
+        let changes = steps
+            .iter()
+            .filter(|step| matches!(step, Step::ChangeSetting(change) if change.name == planned));
+        prop_assert!(changes.count() <= 1, "{planned}: {steps:#?}");
+    }
+    Ok(())
+}
+
+/// The commands of a plan leave the idle pages whose owner is unknown.
+pub fn plans_keep_pages_of_unknown_owner(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && machine.state.next.files == Files::Valid);
+    for (planned, rows) in plans_for_other_pages(machine) {
+        for row in rows.iter().filter(|row| row.command.is_some()) {
+            let Some(Step::SetPool { size, pages }) = &row.step else {
+                continue;
+            };
+            let Some(pool) = machine.pool(*size) else {
+                continue;
+            };
+            let by_line = machine.next_boot().and_then(|boot| boot.pages(size.0));
+            let by_line = by_line.map_or(0, |line| line.pages);
+            let used = pool.committed().unwrap_or(pool.total).max(by_line);
+            let unknown = pool.persistent().saturating_sub(used);
+            prop_assert!(
+                pages.0 >= unknown,
+                "{planned}: {pages} of {unknown}: {rows:#?}"
+            );
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Pages whose owner is this server, another one, or unknown.
 
 use advice::model::{forecast::Forecast, machine::Machine};
-use host::server::state::{HugePages, Server};
+use host::server::state::{HugePages, Server, SharedMemoryType};
 
 use expect_test::{Expect, expect};
 
@@ -264,7 +264,7 @@ type Setting = (&'static str, &'static str, fn(&mut Server), Expect);
 /// A demand that shrinks also lowers its pool, and the line that was made for it.
 #[test]
 fn plans_for_fewer_pages_leave_nothing_behind() {
-    let rows: [Setting; 3] = [
+    let rows: [Setting; 4] = [
         (
             "shared_buffers",
             "20GB",
@@ -281,6 +281,16 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
             |next| next.huge_pages = HugePages::Off,
             expect![[r#"
                 ALTER SYSTEM SET huge_pages = 'off';
+                sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
+                # restart PostgreSQL (ends all sessions)
+                sysctl -w vm.nr_hugepages=0"#]],
+        ),
+        (
+            "shared_memory_type",
+            "sysv",
+            |next| next.shared_memory_type = SharedMemoryType::Sysv,
+            expect![[r#"
+                ALTER SYSTEM SET shared_memory_type = 'sysv';
                 sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
                 # restart PostgreSQL (ends all sessions)
                 sysctl -w vm.nr_hugepages=0"#]],
@@ -321,5 +331,57 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
         |next| {
             next.shared_memory_bytes = 10 * GB + 512 * MB;
         },
+    ));
+}
+
+/// The part of a pool that the server gives up is released. Idle pages beyond it have an unknown
+/// owner.
+#[test]
+fn plans_release_idle_pages_of_an_unknown_owner_under_a_condition() {
+    let machine = |idle| {
+        let mut scene = Scene::healthy();
+        scene.ram(128 * GB);
+        scene.on_huge_pages(42 * GB, 42 * GB);
+        scene.file(CONF, None);
+        scene.more(idle);
+        scene.machine()
+    };
+    let off = |next: &mut Server| next.huge_pages = HugePages::Off;
+    let half = |next: &mut Server| next.shared_memory_bytes = 21 * GB;
+    expect![[r#"
+        ALTER SYSTEM SET huge_pages = 'off';
+        # restart PostgreSQL (ends all sessions)
+        sysctl -w vm.nr_hugepages=0"#]]
+    .assert_eq(&planned(&machine(0), "huge_pages", "off", off));
+    expect![[r#"
+        ALTER SYSTEM SET huge_pages = 'off';
+        # restart PostgreSQL (ends all sessions)
+        sysctl -w vm.nr_hugepages=4096
+        # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=0"#]].assert_eq(&planned(&machine(4096), "huge_pages", "off", off));
+    expect![[r#"
+        ALTER SYSTEM SET shared_buffers = '20GB';
+        (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 10752' >> /etc/sysctl.d/60-hugepages.conf)
+        # restart PostgreSQL (ends all sessions)
+        sysctl -w vm.nr_hugepages=14848
+        # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=10752"#]].assert_eq(&planned(&machine(4096), "shared_buffers", "20GB", half));
+}
+
+/// A plan ends with the settings that it was made for, or names why it cannot.
+#[test]
+fn plans_do_not_undo_their_settings() {
+    let mut scene = Scene::healthy();
+    scene.state.server.huge_pages = HugePages::On;
+    let sysv = |next: &mut Server| next.shared_memory_type = SharedMemoryType::Sysv;
+    expect!["# plan other settings: with huge_pages = on, the server would not start. The next start uses shared_memory_type = sysv, which cannot use huge pages."].assert_eq(&planned(
+        &scene.machine(),
+        "shared_memory_type",
+        "sysv",
+        sysv,
+    ));
+    expect!["# plan other settings: the server would not get huge pages. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB."].assert_eq(&planned(
+        &Scene::healthy().machine(),
+        "huge_page_size",
+        "16MB",
+        |next| next.huge_page_size_bytes = Some(16 * MB),
     ));
 }
