@@ -8,7 +8,7 @@ use std::{
 
 use host::{
     escape,
-    linux::error::{Absence, ReadError},
+    linux::error::{Absence, ReadError, of_start},
     next_start::{Failure, failed_start::FailedStart},
 };
 use pgrx::{
@@ -154,7 +154,8 @@ impl From<Error> for ErrorReport {
                 path,
                 source,
             } => {
-                let message = format!("could not {action} \"{}\": {source}", escape::name(path));
+                let why = of_start(&source);
+                let message = format!("could not {action} \"{}\": {why}", escape::name(path));
                 (code_of(&source), message, None)
             }
             Error::Refused { refusal, planned } => {

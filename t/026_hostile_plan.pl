@@ -331,6 +331,22 @@ SKIP:
 }
 $sql->close;
 
+# A fork fails for a user with more processes than the limit of the one that forks.
+{
+	my $name = 'a limit on processes';
+	my $session = HugeInfo::Session->new($node);
+	my $limit = sub { system_log('prlimit', '--pid', $session->pid, "--nproc=$_[0]:") == 0 or die "no limit can be set\n" };
+	$limit->(1);
+	my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+	is($state, '53000', "$name: is an error");
+	like($error, qr/could not run .*limit on processes/, "$name: is named");
+	like($session->value($finding), qr/^unknown: .*limit on processes/, "$name: the check names it");
+	$limit->('unlimited');
+	is(($session->error_of('SELECT hugeinfo_plan()'))[0], '', "$name: without it");
+	leaves_nothing($name);
+	$session->close;
+}
+
 # Without a place for the scratch directory, the effect of the configuration is unknown.
 sub restart_with_temporary
 {

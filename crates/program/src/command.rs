@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use host::{escape, next_start::Output};
+use host::{escape, linux::error::of_start, next_start::Output};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
@@ -90,7 +90,12 @@ pub(crate) fn within<T: Send + 'static>(
 /// Errors: the child waits for a file. Any user can lock a directory, and a process that looks up a
 /// name there cannot be killed.
 pub(crate) fn watch() -> Result<(), Error> {
-    let failed = |errno: Errno| Error::new(format!("could not start a process: {errno}"));
+    let failed = |errno: Errno| {
+        Error::new(format!(
+            "could not start a process: {}",
+            of_start(&errno.into())
+        ))
+    };
     // SAFETY: this process has no other thread.
     let number = unsafe { libc::fork() };
     if number == 0 {
@@ -213,7 +218,7 @@ impl Running {
     pub(crate) fn start(command: Command, limit: Duration) -> Result<Self, Error> {
         let name = escape::name(command.get_program());
         Self::spawn(command, limit)
-            .map_err(|error| Error::new(format!("could not run {name}: {error}")))
+            .map_err(|error| Error::new(format!("could not run {name}: {}", of_start(&error))))
     }
 
     pub(crate) fn spawn(mut command: Command, limit: Duration) -> io::Result<Self> {

@@ -20,6 +20,7 @@ use advice::{
 use clap::{Args, ValueEnum};
 use host::{
     escape,
+    linux::error::of_start,
     server::state::HugePages,
     units::{Bytes, PageSize, Pages, huge_pages},
 };
@@ -424,7 +425,10 @@ impl ServerRun<'_> {
 /// A server that runs, before its restart. Its memory might be locked.
 fn before_restart(pid: u32, next: NextStart) -> Result<Machine, Error> {
     let read = within(READ_LIMIT, move || machine::before_restart(pid, &next));
-    read.unwrap_or_else(|errno| Err(Error::new(format!("its memory could not be read: {errno}"))))
+    read.unwrap_or_else(|errno| {
+        let why = of_start(&errno.into());
+        Err(Error::new(format!("its memory could not be read: {why}")))
+    })
 }
 
 fn to_do(decision: &Decision) -> String {

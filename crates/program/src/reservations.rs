@@ -13,7 +13,7 @@ use std::{
 use advice::model::machine::Machine;
 use host::{
     linux::{
-        error::absent_or,
+        error::{absent_or, of_start},
         process::{Process, status},
     },
     units::{PageSize, Pages},
@@ -84,7 +84,8 @@ pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error
     let data = data.to_owned();
     within(READ_LIMIT, move || is_in_use(&data, owner)).unwrap_or_else(|errno| {
         Err(Error::new(format!(
-            "its processes could not be read: {errno}"
+            "its processes could not be read: {}",
+            of_start(&errno.into())
         )))
     })
 }

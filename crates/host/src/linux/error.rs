@@ -60,6 +60,18 @@ pub enum Absence {
     },
 }
 
+/// The cause of `EAGAIN` of clone.
+const LIMIT_ON_PROCESSES: &str =
+    "a limit on processes (ulimit -u, TasksMax of the unit, pids.max of the cgroup)";
+
+/// The text of an error of an action that can start a process or a thread.
+pub fn of_start(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => format!("{error}: {LIMIT_ON_PROCESSES}"),
+        _ => error.to_string(),
+    }
+}
+
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = escape::name(&self.path);
@@ -80,8 +92,7 @@ impl fmt::Display for Absent {
             }
             Absence::NoProcess => write!(
                 f,
-                "{path} was not read, because no process could be started: a limit on processes \
-                 (ulimit -u, TasksMax of the unit, pids.max of the cgroup)"
+                "{path} was not read, because no process could be started: {LIMIT_ON_PROCESSES}"
             ),
             Absence::TooLarge => write!(f, "{path} is too large to be read"),
             Absence::BelowZero => write!(f, "{path}: a kernel counter went below zero"),
