@@ -3,6 +3,7 @@
 use super::decision::{self, Decision};
 use crate::model::{
     apply::ready_pages,
+    demand,
     forecast::Forecast,
     machine::Machine,
     start::{self, Reason, StartOutcome},
@@ -49,6 +50,21 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         StartOutcome::HugePages(_) if only_grows(machine, &steps) => Ok(steps),
         _ => Err(decision::for_next_start(machine)),
     }
+}
+
+/// The idle pages among those that the next start gets that no known boot configuration explains: a
+/// person or the service of another program could have made them for something else.
+pub fn of_unknown_owner(machine: &Machine) -> Pages {
+    let next = machine.next_start();
+    let target = || {
+        let size = machine.size_to_map(&next)?;
+        let pool = machine.pool(size)?;
+        let idle = Pages(pool.persistent()) - Pages(pool.committed()?);
+        let needed = machine.pages_mapped(&next, size) - machine.pages_held(size)?;
+        let unknown = demand::idle_of_unknown_owner(machine, size);
+        Some(unknown.min(needed - (idle - unknown)))
+    };
+    target().unwrap_or_default()
 }
 
 /// Forgets servers of other users than `owner` that could keep this one down without using any

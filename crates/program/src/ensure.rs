@@ -277,6 +277,10 @@ impl ServerRun<'_> {
             Some(_) => format!("will get {needs} after the restart"),
             None => format!("has its {needs}"),
         };
+        let unknown = match ensure::of_unknown_owner(&machine) {
+            Pages(0) => String::new(),
+            idle => format!("; counts on {idle} idle pages that no known boot configuration sets"),
+        };
         if self.options.dry_run {
             let steps = match ensure::steps(&machine) {
                 Ok(steps) => steps,
@@ -287,8 +291,11 @@ impl ServerRun<'_> {
                 .filter_map(|step| render::command(&machine, step));
             let commands: Vec<_> = commands.collect();
             let text = match commands.is_empty() {
-                true => gets,
-                false => format!("lacks pages; to add them:\n    {}", commands.join("\n    ")),
+                true => format!("{gets}{unknown}"),
+                false => format!(
+                    "lacks pages{unknown}; to add them:\n    {}",
+                    commands.join("\n    ")
+                ),
             };
             return Ok(Outcome::new(text, 0));
         }
@@ -306,7 +313,7 @@ impl ServerRun<'_> {
                     }
                 };
                 Ok(Outcome {
-                    text: format!("{gets}{added}"),
+                    text: format!("{gets}{added}{unknown}"),
                     exit_status: 0,
                     has_pages: true,
                 })

@@ -210,3 +210,22 @@ fn pages_on_the_nodes_of_a_bound_server_are_for_a_person_to_decide() {
         }
     }
 }
+
+/// `ensure` cannot ask who made idle pages, so it names them.
+#[test]
+fn idle_pages_of_an_unknown_owner_are_counted() {
+    let counted = |idle, line: Option<&str>, bytes| {
+        let mut scene = Scene::healthy();
+        scene.fall_back(idle);
+        scene.needs(bytes);
+        scene.file("etc/sysctl.d/hugepages.conf", line);
+        let stopped = scene.machine().apply(&Step::Stop).expect("it runs");
+        ensure::of_unknown_owner(&stopped)
+    };
+    assert_eq!(counted(600, None, 1074 * MB), Pages(537));
+    assert_eq!(counted(500, None, 1074 * MB), Pages(500));
+    assert_eq!(counted(0, None, 1074 * MB), Pages(0));
+    let line = Some("vm.nr_hugepages = 500\n");
+    assert_eq!(counted(600, line, 1074 * MB), Pages(37));
+    assert_eq!(counted(600, line, 1000 * MB), Pages(0));
+}
