@@ -38,11 +38,14 @@ pub enum OomPolicy {
 pub(super) const DIRECTORY: &str = "/etc/systemd/system";
 
 /// The directories with units and their drop-ins, by precedence.
-const UNITS: [&str; 4] = [
+const UNITS: [&str; 7] = [
+    "/run/systemd/transient",
     DIRECTORY,
     "/run/systemd/system",
+    "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
+    "/run/systemd/generator.late",
 ];
 
 /// The directories with `system.conf` and its drop-ins, by precedence.
@@ -78,6 +81,10 @@ fn name_of(group: &Path) -> Option<String> {
         return None;
     }
     let name = parts.find(|name| !name.ends_with(".slice"))?;
+    // A manager below the service, as in a container, has units of its own.
+    if parts.any(|name| name.ends_with(".service") || name.ends_with(".scope")) {
+        return None;
+    }
     let is_valid = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
     (name.ends_with(".service") && name.chars().all(is_valid)).then(|| name.to_owned())
 }
@@ -90,26 +97,28 @@ fn oom_policy(root: &Root, name: &str) -> Result<OomPolicy, ReadError> {
         format!("{template}@.service"),
         "service".to_owned(),
     ];
-    let Some(of_unit) = last_value(root, &UNITS, &names, "OOMPolicy")? else {
+    let Some(of_unit) = texts(root, &UNITS, &names)? else {
         return Err(ReadError::missing(root.path(DIRECTORY).join(name)));
     };
-    let names = ["system.conf".to_owned()];
-    let default = || last_value(root, &MANAGER, &names, "DefaultOOMPolicy");
-    Ok(match of_unit {
-        Some(policy) => policy,
-        None => default()?.flatten().unwrap_or(OomPolicy::Stop),
-    })
+    if let Some(policy) = last_value(&of_unit, "OOMPolicy", policy) {
+        return Ok(policy);
+    }
+    // A unit with its own cgroups below it decides itself.
+    if last_value(&of_unit, "Delegate", is_on) == Some(true) {
+        return Ok(OomPolicy::Continue);
+    }
+    let of_manager = texts(root, &MANAGER, &["system.conf".to_owned()])?.unwrap_or_default();
+    Ok(last_value(&of_manager, "DefaultOOMPolicy", policy).unwrap_or(OomPolicy::Stop))
 }
 
-/// The last valid value of a key in the first of these files that exists, and in the drop-ins of
-/// all of them, which are read in the order of their names. A drop-in hides those with its name in
-/// later directories. `None`: there is no such file.
-fn last_value(
+/// The text of the first of these files that exists, and those of the drop-ins of all of them,
+/// which are read in the order of their names. A drop-in hides those with its name in later
+/// directories. `None`: there is no such file.
+fn texts(
     root: &Root,
     places: &[&str],
     names: &[String],
-    key: &str,
-) -> Result<Option<Option<OomPolicy>>, ReadError> {
+) -> Result<Option<Vec<Vec<u8>>>, ReadError> {
     let paths = |suffix: &'static str| {
         let names = names.iter();
         names.flat_map(move |name| {
@@ -137,9 +146,7 @@ fn last_value(
     for file in drop_ins.values() {
         texts.extend(if_there(root.read_written(LARGEST_SMALL, file))?);
     }
-    Ok(Some(
-        texts.iter().filter_map(|text| parse(text, key)).next_back(),
-    ))
+    Ok(Some(texts))
 }
 
 /// A link to `/dev/null` counts as missing. It hides files with its name.
@@ -151,17 +158,30 @@ fn if_there<T>(found: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
 }
 
 /// The last valid value of a key. systemd ignores others. No other section has such a key.
-fn parse(text: &[u8], key: &str) -> Option<OomPolicy> {
-    let text = String::from_utf8_lossy(text);
-    let pairs = text.lines().filter_map(|line| line.split_once('='));
-    let values = pairs.filter(|(name, _)| name.trim() == key);
-    let policy = |value: &str| match value.trim() {
+fn last_value<T>(texts: &[Vec<u8>], key: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
+    let values = texts.iter().flat_map(|text| {
+        let text = String::from_utf8_lossy(text);
+        let pairs = text.lines().filter_map(|line| line.split_once('='));
+        let values = pairs.filter(|(name, _)| name.trim() == key);
+        let values = values.filter_map(|(_, value)| parse(value.trim()));
+        values.collect::<Vec<_>>()
+    });
+    values.last()
+}
+
+fn policy(value: &str) -> Option<OomPolicy> {
+    match value {
         "continue" => Some(OomPolicy::Continue),
         "stop" => Some(OomPolicy::Stop),
         "kill" => Some(OomPolicy::Kill),
         _ => None,
-    };
-    values.filter_map(|(_, value)| policy(value)).next_back()
+    }
+}
+
+/// A boolean, or a list of controllers, which means yes (systemd.resource-control(5), `Delegate`).
+fn is_on(value: &str) -> Option<bool> {
+    let no = ["no", "n", "false", "f", "off", "0"];
+    Some(!no.iter().any(|no| value.eq_ignore_ascii_case(no)))
 }
 
 #[cfg(test)]
@@ -172,6 +192,7 @@ mod tests {
     use crate::linux::error::{Absence, Absent};
 
     const NAME: &str = "postgresql@15-main.service";
+    const TRANSIENT: &str = "run/systemd/transient/postgresql@15-main.service";
 
     fn policy_with(files: &[(&str, &str)]) -> Fact<OomPolicy> {
         let tree = tempfile::tempdir().expect("a directory");
@@ -201,6 +222,10 @@ mod tests {
                 None,
             ),
             ("/lxc.payload.a/system.slice/postgresql.service", None),
+            (
+                "/machine.slice/systemd-nspawn@a.service/payload/system.slice/postgresql.service",
+                None,
+            ),
             ("/system.slice/a b.service", None),
         ] {
             assert_eq!(name_of(Path::new(group)).as_deref(), name, "{group}");
@@ -247,6 +272,25 @@ mod tests {
                 OomPolicy::Continue,
             ),
             (vec![unit, drop_in(goes_on)], OomPolicy::Continue),
+            (
+                vec![unit, drop_in("[Service]\nDelegate=yes\n")],
+                OomPolicy::Continue,
+            ),
+            (
+                vec![unit, drop_in("[Service]\nDelegate=No\n")],
+                OomPolicy::Stop,
+            ),
+            (
+                vec![
+                    unit,
+                    drop_in("[Service]\nDelegate=memory pids\nOOMPolicy=stop\n"),
+                ],
+                OomPolicy::Stop,
+            ),
+            (
+                vec![unit, (TRANSIENT, "[Service]\nOOMPolicy=continue\n")],
+                OomPolicy::Continue,
+            ),
             (
                 vec![unit, drop_in(goes_on), hidden(stops)],
                 OomPolicy::Continue,
