@@ -11,6 +11,7 @@ use host::{
 };
 
 use crate::model::{
+    demand,
     machine::Machine,
     step::{Counts, LimitChange},
 };
@@ -131,12 +132,19 @@ pub fn breaches(
 }
 
 /// How often the kernel has refused pages of this size to the server's cgroup because of a limit
-/// above it that is not visible. 0 if a visible limit can be the reason.
+/// above it that is not visible. 0 if a visible limit can be the reason: one that does not allow
+/// the whole pool and all pages that the server needs.
 pub fn refused_by_hidden_limit(machine: &Machine, size: PageSize) -> u64 {
-    let limited = |(_, limits): (&Group, &Limits)| {
-        limits.fault_limit.is_some() || limits.reservation_limit.is_some()
+    let pool = machine.pool(size);
+    let pool = pool.map_or(0, |pool| pool.total.saturating_add(pool.overcommit));
+    let next = demand::pages_of_next_start(machine, size, &machine.next_start());
+    let held = machine.pages_held(size).unwrap_or_default();
+    let most = Pages(pool).max(next).max(held) * size;
+    let can_refuse = |(_, limits): (&Group, &Limits)| {
+        let all = [limits.fault_limit, limits.reservation_limit];
+        all.into_iter().flatten().any(|limit| Bytes(limit) < most)
     };
-    let is_visible = levels(machine, size).is_ok_and(|mut levels| levels.any(limited));
+    let is_visible = levels(machine, size).is_ok_and(|mut levels| levels.any(can_refuse));
     let facts = machine.whole().filter(|_| !is_visible);
     let count = facts.and_then(|facts| facts.refused_pages.get(&size.0));
     count.copied().unwrap_or(0)

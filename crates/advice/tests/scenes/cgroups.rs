@@ -340,9 +340,17 @@ fn refused_pages() {
             },
         )
         .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."]),
+        when("a visible limit allows the whole pool", |m| {
+            refused(m, 1);
+            limited(&mut m.state, Some(1074), Some(1074));
+        })
+        .see("cgroup_fault_limit", expect![[r#"
+            warning limit_above: The kernel refused 2 MB pages to this cgroup once. No visible limit explains this, so a hidden limit above the cgroup is too low. The server crashes (SIGBUS, or short reads) when it uses more than the limit; 1074 MB is mapped.
+            # raise the limit above this cgroup to at least 1074 MB (in Kubernetes, the pod's hugepages-2Mi: 1074Mi), or lower shared_buffers"#]]),
         when("a visible limit on faults explains the refusals", |m| {
             refused(m, 1);
             limited(&mut m.state, Some(1074), Some(1074));
+            m.more(100);
         })
         .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."]),
         when("a visible limit is too low", |m| {
