@@ -17,7 +17,7 @@ use crate::{
 };
 use host::{
     escape,
-    server::visibility::Visibility,
+    server::{state::HugePages, visibility::Visibility},
     units::{Bytes, PageSize, Pages, capitalized, huge_pages},
 };
 
@@ -42,7 +42,10 @@ server, unless only another pool is too small for servers that ask for its pages
 |---|---|---|
 | `alone`, `enough_for_all` | ok | there is no other server, or the pool is large enough |
 | `pool_short` | ok | the pool is too small, and only this server lacks pages |
-| `pool_short_for_all` | warning | the pool is too small for all: the last server to start gets no huge pages |
+| `pool_short_for_all` | warning | the pool is too small for all: the last server to start gets no huge pages, and does not start if it has `huge_pages = on` |
+
+The check never changes the status of this server. If the next start of another server would fail,
+the finding says so, and the checks of that server report it as critical.
 
 The check is `unknown` if processes of other users are hidden (`hidepid`, or `ProtectProc` of
 systemd), or if the memory of another server cannot be read. In a container it covers the visible
@@ -122,7 +125,10 @@ fn judge(machine: &Machine) -> Judgment {
     let finding = if is_short(machine, &demands) {
         Finding::warning(
             "pool_short_for_all",
-            format!("{text} The last server to start would get no huge pages."),
+            format!(
+                "{text} The last server to start would get no huge pages.{}",
+                fails_without(&demands)
+            ),
         )
     } else if let Some(hidden) = hidden {
         Finding::unknown(format!("{text} There could be more servers: {hidden}."))
@@ -144,6 +150,17 @@ fn judge(machine: &Machine) -> Judgment {
         "other_programs_pages": demands.sum(|who| *who == Who::OtherPrograms).0,
         "persistent_pages": has.0,
     })))
+}
+
+/// A server that insists on its pages, as a sentence with a leading space.
+fn fails_without(demands: &Demands) -> String {
+    let insists = demands.all.iter().find_map(|demand| match demand.who {
+        Who::Asking(server, HugePages::On) => Some(server),
+        _ => None,
+    });
+    insists.map_or_else(String::new, |server| {
+        format!(" With huge_pages = on, the next start of {server} would then fail.")
+    })
 }
 
 /// The servers whose pages stay idle until they restart.

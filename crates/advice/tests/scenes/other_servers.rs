@@ -66,7 +66,7 @@ fn other_servers() {
             m.other(4 * GB, 4096, RequestedPages::Known(HugePages::On, Some(GB)));
         })
         .see("other_servers", expect![[r#"
-            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.
+            warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages. With huge_pages = on, the next start of the server on port 5433 would then fail.
             echo 1 > /proc/sys/vm/compact_memory
             echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 4 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
