@@ -14,6 +14,7 @@ use std::{fs, path::Path};
 
 use advice::{
     answer,
+    check::CheckId,
     model::{forecast::Forecast, limits::CgroupLimits, machine::Machine},
 };
 use host::{
@@ -24,6 +25,7 @@ use host::{
     },
 };
 use serde::Deserialize;
+use tempfile::TempDir;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -141,10 +143,14 @@ fn facts_of(directory: &Path, host: &Host) -> Facts {
     facts
 }
 
+fn host_of(tree: &TempDir) -> Host {
+    let text = fs::read_to_string(tree.path().join("host.toml")).expect("host.toml");
+    toml::from_str(&text).expect("host.toml is well formed")
+}
+
 fn check(archive: &Path) {
     let tree = txtar::unpack(archive);
-    let text = fs::read_to_string(tree.path().join("host.toml")).expect("host.toml");
-    let host: Host = toml::from_str(&text).expect("host.toml is well formed");
+    let host = host_of(&tree);
     let facts = facts_of(tree.path(), &host);
     let expect = host.expect;
 
@@ -217,5 +223,39 @@ fn facts_of_every_captured_host_match_its_table() {
         "{} of {} hosts: {failed:?}",
         failed.len(),
         archives.len()
+    );
+}
+
+/// Mounts that are usual in hardened units and in some containers: the finding names the mount,
+/// not a file that is there.
+#[test]
+fn mounts_that_hide_facts_are_named() {
+    let finding = |change: fn(&Path, String) -> String, id| {
+        let tree = txtar::unpack("../host/tests/hosts/linux-6.18-2mb.txtar");
+        let mounts = tree.path().join("proc/self/mountinfo");
+        let before = fs::read_to_string(&mounts).expect("mounts");
+        let after = change(tree.path(), before.clone());
+        assert_ne!(after, before);
+        fs::write(&mounts, after).expect("written");
+        let facts = facts_of(tree.path(), &host_of(&tree));
+        let finding = answer::finding(&Machine::new(facts), id);
+        let root = tree.path().display().to_string();
+        format!("{}: {}", finding.status.as_str(), finding.text).replace(&root, "")
+    };
+    let only_processes = |root: &Path, mounts: String| {
+        fs::remove_file(root.join("proc/meminfo")).expect("removed");
+        mounts.replace("- proc proc rw", "- proc proc rw,subset=pid")
+    };
+    assert_eq!(
+        finding(only_processes, CheckId::Restart),
+        "unknown: Cannot judge restart: /proc/meminfo is hidden: /proc is mounted with subset=pid (in a systemd unit, set ProcSubset=all)."
+    );
+    let no_cgroups = |_: &Path, mounts: String| {
+        let lines = mounts.lines().filter(|line| !line.contains("cgroup"));
+        lines.map(|line| format!("{line}\n")).collect()
+    };
+    assert_eq!(
+        finding(no_cgroups, CheckId::CgroupFaultLimit),
+        "unknown: Cannot judge cgroup_fault_limit: /proc/self/mountinfo has no cgroup2 file system that shows this cgroup."
     );
 }
