@@ -5,14 +5,9 @@ use super::oom_protection;
 use crate::{
     decision::Decision,
     model::{machine::Machine, memory},
+    thresholds::{NEAR_CGROUP_LIMIT_PERCENT, ZFS_OF_RAM_PERCENT},
 };
 use host::{escape, linux::cgroup::memory::MemoryLimit, units::Bytes};
-
-/// Percentage of RAM above which findings name the memory of ZFS.
-const MUCH_PERCENT: u64 = 10;
-
-/// Percentage of a limit above which a cgroup is near the limit.
-const NEAR_PERCENT: u64 = 95;
 
 /// A cgroup of the server and its use without the file cache.
 struct Use<'m> {
@@ -23,9 +18,9 @@ struct Use<'m> {
 }
 
 impl Use<'_> {
-    /// The bytes by which the use exceeds [`NEAR_PERCENT`] of the limit.
+    /// The bytes by which the use exceeds [`NEAR_CGROUP_LIMIT_PERCENT`] of the limit.
     fn excess(&self) -> Bytes {
-        self.kept - Bytes(self.limit.limit_bytes).percent(NEAR_PERCENT)
+        self.kept - Bytes(self.limit.limit_bytes).percent(NEAR_CGROUP_LIMIT_PERCENT)
     }
 
     fn text(&self) -> String {
@@ -81,7 +76,7 @@ pub(super) fn of_cgroup(machine: &Machine) -> Option<(bool, String)> {
 pub(super) fn of_zfs(machine: &Machine) -> Option<String> {
     let zfs = machine.whole()?.zfs_cache?;
     let ram = memory::host_ram(machine)?;
-    (Bytes(zfs.bytes) > ram.percent(MUCH_PERCENT)).then(|| {
+    (Bytes(zfs.bytes) > ram.percent(ZFS_OF_RAM_PERCENT)).then(|| {
         format!(
             " The ZFS cache (ARC) uses {} of RAM and can grow to {}. MemAvailable does not include it, and it might not shrink in time.",
             Bytes(zfs.bytes),
@@ -93,7 +88,7 @@ pub(super) fn of_zfs(machine: &Machine) -> Option<String> {
 /// The decision about a cgroup near its limit.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let used = tightest(machine).filter(|used| used.excess() > Bytes(0))?;
-    let by = Bytes(used.excess().0 / NEAR_PERCENT * 100 + 100);
+    let by = Bytes(used.excess().0 / NEAR_CGROUP_LIMIT_PERCENT * 100 + 100);
     let what = match used.is_high {
         true => "memory.high",
         false => "the memory limit",

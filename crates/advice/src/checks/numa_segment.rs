@@ -12,7 +12,10 @@ use crate::{
         machine::Machine,
         step::{ServiceChange, Step},
     },
-    thresholds::{SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES},
+    thresholds::{
+        FULL_NODE_FREE_PERCENT, OTHER_NODE_FREE_PERCENT, SEGMENT_ON_FULL_NODE_SHARES,
+        SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES,
+    },
 };
 use host::{
     linux::numa::node::Node,
@@ -133,8 +136,11 @@ fn full_node(
     };
     let node = all.iter().find(|node| node.number == *number)?;
     let others = all.iter().filter(|other| other.number != *number);
-    let is_full = free_percent(node)? < 1 && others.filter_map(free_percent).any(|free| free >= 10);
-    let is_uneven = pages.saturating_mul(usable) >= faulted_in.0.saturating_mul(3);
+    let has_free = |free| free >= OTHER_NODE_FREE_PERCENT;
+    let is_full = free_percent(node)? < FULL_NODE_FREE_PERCENT
+        && others.filter_map(free_percent).any(has_free);
+    let is_uneven =
+        pages.saturating_mul(usable) >= faulted_in.0.saturating_mul(SEGMENT_ON_FULL_NODE_SHARES);
     (is_full && is_uneven).then(|| {
         let free = Bytes(node.memory.free.unwrap_or(0));
         (*number, Pages(*pages), free)

@@ -32,7 +32,10 @@ memory.
 
 **What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, now (`sysctl -w`) and in
 `/etc/sysctl.d`, or add swap. Until then, no remedy enlarges the pools if they would leave less than
-a tenth of the limit. The decision has the missing bytes and the lowest ratio that is enough.
+a tenth of the limit. What the kernel keeps for root and from each process
+(`vm.admin_reserve_kbytes`, `vm.user_reserve_kbytes`) is not available to the server. If it cannot be
+read, the largest values that the kernel sets by itself count, 8 MB and 128 MB. The decision has the
+missing bytes and the lowest ratio that is enough.
 ",
 };
 

@@ -19,10 +19,15 @@ use host::{
     units::{Bytes, PageSize, Pages},
 };
 
-use crate::model::{
-    allowed_part::{AllowedPart, allowed_parts},
-    faulted_in::FaultedIn,
-    step::{ServiceChange, SettingPlace},
+use crate::{
+    model::{
+        allowed_part::{AllowedPart, allowed_parts},
+        faulted_in::FaultedIn,
+        step::{ServiceChange, SettingPlace},
+    },
+    thresholds::{
+        AVAILABLE_OF_FREE_PERCENT, KERNEL_RESERVES_OF_NODES_PERCENT, RAM_OF_NODES_PERCENT,
+    },
 };
 
 /// Whether the server runs.
@@ -266,11 +271,14 @@ impl Machine {
                 free + Bytes(node.memory.free.unwrap_or(0)),
             )
         });
-        let is_whole = ram >= pools.sum() && ram >= of_nodes.percent(80);
+        let is_whole = ram >= pools.sum() && ram >= of_nodes.percent(RAM_OF_NODES_PERCENT);
         // Free memory is available, apart from reserves of the kernel.
         let available = self.usage().and_then(|usage| usage.available);
-        let is_available =
-            available.is_none_or(|bytes| Bytes(bytes) >= free.percent(50) - of_nodes.percent(5));
+        let is_available = available.is_none_or(|bytes| {
+            Bytes(bytes)
+                >= free.percent(AVAILABLE_OF_FREE_PERCENT)
+                    - of_nodes.percent(KERNEL_RESERVES_OF_NODES_PERCENT)
+        });
         is_whole && is_available
     }
 

@@ -11,23 +11,23 @@ use host::{
 
 use crate::{
     model::{faulted_in::FaultedIn, machine::Machine},
-    thresholds::COMMITTED_PERCENT,
+    thresholds::{
+        ASSUMED_USE_PERCENT, COMMITTED_PERCENT, CONTRADICTING_OF_RAM_PERCENT, RESERVE_BYTES,
+        RESERVE_PERCENT,
+    },
 };
 
-/// Percentage of RAM in the [`reserve`].
-const RESERVE_PERCENT: u64 = 2;
-const RESERVE_BYTES: Bytes = Bytes(256 << 20);
-
-/// Other programs are assumed to use this share of RAM on a host whose `MemAvailable` is unknown,
-/// such as a host that is only planned.
-const ASSUMED_USE_PERCENT: u64 = 10;
+/// The largest reserves that the kernel sets by itself (mm/mmap.c `init_admin_reserve`,
+/// `init_user_reserve`). They count if the reserves cannot be read.
+const LARGEST_ADMIN_RESERVE: u64 = 8 << 20;
+const LARGEST_USER_RESERVE: u64 = 128 << 20;
 
 /// Memory that stays available after each step, at the next start and at the next boot, for all
 /// programs that allocate meanwhile: on small hosts, enough for the system and a login. This is the
 /// only reserve, and every rule about memory uses it. `None`: the RAM is unknown.
 pub fn reserve(machine: &Machine) -> Option<Bytes> {
     let ram = host_ram(machine)?;
-    Some(ram.percent(RESERVE_PERCENT).max(RESERVE_BYTES))
+    Some(ram.percent(RESERVE_PERCENT).max(Bytes(RESERVE_BYTES)))
 }
 
 /// Memory that is available outside of the pools, and free swap. `None`: unknown.
@@ -404,14 +404,15 @@ impl CommitLimit {
         let ram = host_ram(machine).unwrap_or_default();
         let all = ram + Bytes(usage.swap_total.unwrap_or(0));
         let available = Bytes(usage.available.unwrap_or(0));
-        let is_contradicted =
-            committed > limit.max(all + all) && ram > Bytes(0) && available >= ram.percent(50);
+        let is_contradicted = committed > limit.max(all + all)
+            && ram > Bytes(0)
+            && available >= ram.percent(CONTRADICTING_OF_RAM_PERCENT);
         Some(Self {
             limit,
             committed,
             contradicted_by: is_contradicted.then_some(available),
-            reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(0))
-                + Bytes(number(vm.user_reserve_bytes).unwrap_or(0)),
+            reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(LARGEST_ADMIN_RESERVE))
+                + Bytes(number(vm.user_reserve_bytes).unwrap_or(LARGEST_USER_RESERVE)),
             ratio: number(vm.overcommit_ratio).filter(|_| !by_kilobytes),
             outside: left(machine).unwrap_or_default(),
         })

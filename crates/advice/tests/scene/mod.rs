@@ -537,7 +537,7 @@ pub fn denied(path: &str) -> Absent {
 }
 
 /// Files of a quiet host of 64 GB whose boot requested all of its huge pages.
-pub const CAPTURED: [(&str, &str); 14] = [
+pub const CAPTURED: [(&str, &str); 16] = [
     (
         "proc/meminfo",
         "MemTotal:       67108864 kB\nMemFree:        41943040 kB\nMemAvailable:   52428800 kB\nCached:          9437184 kB\n\
@@ -561,6 +561,8 @@ pub const CAPTURED: [(&str, &str); 14] = [
     ("proc/sys/vm/overcommit_memory", "0\n"),
     ("proc/sys/vm/overcommit_ratio", "50\n"),
     ("proc/sys/vm/overcommit_kbytes", "0\n"),
+    ("proc/sys/vm/admin_reserve_kbytes", "0\n"),
+    ("proc/sys/vm/user_reserve_kbytes", "0\n"),
     ("proc/sys/vm/swappiness", "60\n"),
     ("proc/sys/vm/hugetlb_shm_group", "0\n"),
     ("etc/sysctl.d/hugepages.conf", "vm.nr_hugepages = 537\n"),

@@ -156,6 +156,16 @@ fn overcommit() {
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. Needs 25600 huge pages of 2 MB; 100 are available. On small pages, the segment takes 50 GB; CommitLimit leaves 10240 MB.
             sysctl -w vm.nr_hugepages=25600"#]]),
+        when("the reserves cannot be read, so the largest defaults count", |m| {
+            m.on_huge_pages(50 * GB, GB);
+            m.lowered(100);
+            m.file("proc/sys/vm/admin_reserve_kbytes", None);
+            m.file("proc/sys/vm/user_reserve_kbytes", None);
+            m.strict(14 * GB);
+        })
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail. Needs 25600 huge pages of 2 MB; 100 are available. On small pages, the segment takes 50 GB; CommitLimit leaves 888 MB.
+            sysctl -w vm.nr_hugepages=25600"#]]),
         when("a quarter of RAM is in pools, and the ratio is 80", |m| {
             m.on_huge_pages(16 * GB, GB);
             m.strict(20 * GB);
