@@ -200,8 +200,10 @@ impl Answer {
 /// Whether the answer depends on the processes of the server: how much of a segment on small pages
 /// they have faulted in, or how large their page tables are.
 pub fn depends_on_processes(machine: &Machine) -> bool {
-    memory::depends_on_faulted_in(machine)
-        || page_tables::could_be_large(machine) && verdict(machine).status.needs_attention()
+    memory::depends_on_processes(machine)
+        || machine.is_turned_off()
+            && page_tables::could_be_large(machine)
+            && verdict(machine).status.needs_attention()
 }
 
 /// The steps of the plan that set up the next boot without a restart, if they are enough.

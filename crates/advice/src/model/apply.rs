@@ -344,6 +344,10 @@ impl Machine {
         let next = self.next_start();
         let committed = memory::segment_on_small_pages(self);
         let faulted_in = self.faulted_in;
+        let page_tables = match next.asks_for_huge_pages() {
+            true => page_tables::saved_on_huge_pages(self),
+            false => Bytes(0),
+        };
         let before = self.clone();
         match self.backing() {
             Backing::HugePages(size) => self.release_huge_pages(size),
@@ -351,8 +355,8 @@ impl Machine {
                 if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {
                     let less = |bytes: u64| (Bytes(bytes) - committed).0;
                     usage.committed = usage.committed.map(less);
-                    usage.available =
-                        (usage.available).map(|bytes| (Bytes(bytes) + faulted_in.least).0);
+                    let released = faulted_in.least + page_tables;
+                    usage.available = (usage.available).map(|bytes| (Bytes(bytes) + released).0);
                 }
             }
         }

@@ -10,7 +10,7 @@ use host::{
 };
 
 use crate::{
-    model::{faulted_in::FaultedIn, machine::Machine},
+    model::{faulted_in::FaultedIn, machine::Machine, page_tables},
     thresholds::{
         ASSUMED_USE_PERCENT, COMMITTED_PERCENT, CONTRADICTING_OF_RAM_PERCENT, RESERVE_BYTES,
         RESERVE_PERCENT,
@@ -40,12 +40,13 @@ fn available(machine: &Machine) -> Option<(Bytes, Bytes)> {
     Some((available.unwrap_or_else(assumed), Bytes(swap.unwrap_or(0))))
 }
 
-/// Memory outside of the pools that programs use, without the segments of servers. `None`: unknown.
+/// Memory outside of the pools that programs use, without the segments of servers, and without what
+/// this server releases when it moves to huge pages. `None`: unknown.
 pub fn used(machine: &Machine) -> Option<Bytes> {
     let available = machine.usage()?.available?;
     let others = segments_of_others(machine) - not_faulted_in_by_others(machine);
-    let segments = faulted_in_on_small_pages(machine) + others;
-    Some(left(machine)? - Bytes(available) - segments)
+    let own = released_by_move(machine);
+    Some(left(machine)? - Bytes(available) - own - others)
 }
 
 /// Bytes that are missing if all pools have `pools` bytes and segments fault in `small` more bytes
@@ -76,6 +77,12 @@ fn faulted_in_on_small_pages(machine: &Machine) -> Bytes {
         Backing::SmallPages => machine.faulted_in.least,
         Backing::HugePages(_) | Backing::Unknown => Bytes(0),
     }
+}
+
+/// Bytes outside of the pools that are released when the server stops and that it does not take
+/// again on huge pages: its small pages, and the page tables that map them.
+fn released_by_move(machine: &Machine) -> Bytes {
+    faulted_in_on_small_pages(machine) + page_tables::saved_on_huge_pages(machine)
 }
 
 /// The segment, if it is on small pages. It is that part of `Committed_AS`: huge pages are not
@@ -202,10 +209,12 @@ pub fn missing_at_boot(
         // The next boot takes no more memory than the pools have now.
         return host_ram(machine).map(|_| Bytes(0));
     }
-    let mut released = faulted_in_on_small_pages(machine);
-    let mut small = match moves(None) {
-        true => Bytes(0),
-        false => Bytes(machine.next_start().shared_memory_bytes),
+    let (mut small, mut released) = match moves(None) {
+        true => (Bytes(0), released_by_move(machine)),
+        false => (
+            Bytes(machine.next_start().shared_memory_bytes),
+            faulted_in_on_small_pages(machine),
+        ),
     };
     for (other, segment) in others_on_small_pages(machine) {
         let rss = Bytes(other.rss_shmem_bytes.unwrap_or(0));
@@ -228,8 +237,12 @@ pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
 /// start takes `small` bytes of small pages. Does not change while the server moves to huge pages.
 pub fn missing_once_stopped(machine: &Machine, growth: Bytes, small: Bytes) -> Option<Bytes> {
     let pools = in_pools(machine) + growth;
+    let released = match small {
+        Bytes(0) => released_by_move(machine),
+        _ => faulted_in_on_small_pages(machine),
+    };
     let small = small + not_faulted_in_by_others(machine);
-    missing(machine, pools, small, faulted_in_on_small_pages(machine))
+    missing(machine, pools, small, released)
 }
 
 /// The largest segment on small pages that the kernel maps, apart from a strict commit limit
@@ -341,12 +354,13 @@ fn released_by_stop(machine: &Machine) -> Bytes {
     }
 }
 
-/// Whether it matters how much of this server's segment on small pages has been faulted in, because
-/// memory might not hold the rest of it and all pools that servers could want, or a cgroup might
-/// not hold a whole segment in addition to its other memory.
-pub fn depends_on_faulted_in(machine: &Machine) -> bool {
+/// Whether it matters how much of this server's segment on small pages has been faulted in, or how
+/// large its page tables are, because memory might not hold the rest of the segment and all pools
+/// that servers could want, or a cgroup might not hold a whole segment in addition to its other
+/// memory.
+pub fn depends_on_processes(machine: &Machine) -> bool {
     let segment = segment_on_small_pages(machine);
-    if machine.faulted_in.least >= segment {
+    if machine.faulted_in.least >= segment && !page_tables::could_be_large(machine) {
         return false;
     }
     let limits = machine

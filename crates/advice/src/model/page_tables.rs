@@ -8,7 +8,7 @@ use host::{
 };
 
 use crate::{
-    model::machine::Machine,
+    model::machine::{Machine, ServerState},
     thresholds::{
         PAGE_TABLES_AT_LEAST_BYTES, PAGE_TABLES_OF_RAM_PERCENT, PAGE_TABLES_OF_SEGMENT_PERCENT,
     },
@@ -171,12 +171,12 @@ pub(crate) fn move_to(
     }
 }
 
-/// Whether huge pages are turned off, and the page tables of the host are large enough that those
-/// of this server could be a reason to turn them on.
+/// Whether the segment is on small pages, and the page tables of the host are large enough that
+/// those of this server could be a reason for huge pages, or for a pool that does not fit now.
 pub(crate) fn could_be_large(machine: &Machine) -> bool {
     let of_host = machine.usage().and_then(|usage| usage.page_tables);
     let might_be_large = of_host.is_some_and(|bytes| bytes >= PAGE_TABLES_AT_LEAST_BYTES);
-    machine.is_turned_off() && might_be_large
+    machine.backing() == Backing::SmallPages && might_be_large
 }
 
 /// Page tables of all processes. `None`: unknown.
@@ -211,6 +211,15 @@ pub(crate) fn on_huge_pages(machine: &Machine) -> Option<(Bytes, PageSize)> {
     let segment = machine.state.needed_bytes();
     let bytes = on_other_pages(processes, segment, machine.state.base_page_bytes, size.0);
     Some((Bytes(bytes), size))
+}
+
+/// Page tables that cease to exist when the running server moves to huge pages. 0: unknown, or too
+/// small to matter.
+pub(crate) fn saved_on_huge_pages(machine: &Machine) -> Bytes {
+    let is_running = machine.server_state == ServerState::Running;
+    let now = total(machine).filter(|_| is_running && could_be_large(machine));
+    let then = on_huge_pages(machine).map(|(then, _)| then);
+    now.zip(then).map_or(Bytes(0), |(now, then)| now - then)
 }
 
 /// Whether page tables are large, and would be small and less than half as large on huge pages.

@@ -47,6 +47,42 @@ fn page_tables() {
             # then: sysctl -w vm.nr_hugepages=70656
             # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
             # start PostgreSQL"#]]),
+        when("page tables have used up the memory that the pool needs", |m| {
+            m.ram(192 * GB);
+            m.on_small_pages(141 * GB, 0);
+            m.page_tables(284 * MB, 284 * MB);
+            m.faulted_in(141 * GB);
+            m.available = Some(GB);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 72192 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 72192/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=72192
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 72192 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # start PostgreSQL"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 72192 are needed.
+            # as huge_pages"#]])
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 192 GB of 192 GB RAM. 1 GB is available, and 3932 MB should stay available.
+            # as huge_pages"#]]),
+        when("page tables are larger than the segment", |m| {
+            m.ram(64 * GB);
+            m.on_small_pages(16 * GB, 0);
+            m.page_tables(390 * MB, 390 * MB);
+            m.faulted_in(16 * GB);
+            m.available = Some(GB);
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 8192 huge pages of 2 MB; 0 are available.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8192/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=8192
+            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # start PostgreSQL"#]]),
         when("the postmaster has faulted in as much as its backends", |m| {
             m.ram(256 * GB);
             m.on_small_pages(70 * GB, 0);
