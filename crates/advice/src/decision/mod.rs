@@ -10,7 +10,7 @@ use crate::model::{
     machine::Machine,
     memory::{self, CommitLimit, Shortage},
     numa,
-    start::{self, Fit, Reason, StartOutcome},
+    start::{self, Fit, Reason, StartOutcome, Supply},
     step::LimitChange,
 };
 use host::{
@@ -306,11 +306,32 @@ pub(crate) fn for_blocked(
             reason => Decision::OnlyAStartShows(reason.to_string()),
         },
         Blocked::ConfigurationFiles => Decision::CorrectFiles(String::new()),
-        Blocked::Fragmented | Blocked::Inapplicable => Decision::Text(
+        Blocked::Fragmented => fragmented(machine, size, required),
+        Blocked::Inapplicable => Decision::Text(
             "find out why some facts are unknown (hugeinfo_sources): no remedy is known to be safe"
                 .to_owned(),
         ),
     }
+}
+
+/// Pages that the next start gets from the pool as it is.
+fn available(machine: &Machine, size: PageSize) -> Pages {
+    let pool = machine.pool(size);
+    let supply = pool.and_then(|pool| Supply::of(machine, pool));
+    supply.map_or(Pages(0), |supply| supply.certain)
+}
+
+/// The decision about pages that even this boot could not allocate.
+fn fragmented(machine: &Machine, size: PageSize, required: Pages) -> Decision {
+    let available = available(machine, size);
+    let lower = Lower::by_pages(machine, size, required, required - available);
+    let lower = lower.map_or(String::new(), |lower| {
+        let has = huge_pages(available, size);
+        format!("{lower}, so that the segment fits into the {has} that are available, or ")
+    });
+    Decision::Text(format!(
+        "{lower}use a smaller huge_page_size: this boot could not allocate more pages of {size}"
+    ))
 }
 
 /// The decision about a pool that lacks this many pages, on a host on which this server is bound to
@@ -562,8 +583,17 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
     }
 }
 
-/// Lowers `shared_buffers` of a server on small pages, if that is enough.
+/// Lowers `shared_buffers` of a server on small pages, if that is enough. A segment that fits into
+/// the huge pages that are available needs no small pages.
 fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
+    let next = machine.next_start();
+    if let Some(size) = machine.size_to_map(&next) {
+        let required = machine.pages_mapped(&next, size);
+        let lacking = required - available(machine, size);
+        if Pages(0) < lacking && lacking * size < missing {
+            return Lower::by_pages(machine, size, required, lacking);
+        }
+    }
     let small = Bytes(machine.state.needed_bytes()) - missing;
     let still = memory::missing_once_stopped(machine, Bytes(0), small);
     Lower::by_bytes(machine, missing).filter(|_| still.unwrap_or_default() == Bytes(0))

@@ -132,7 +132,8 @@ impl Machine {
             self.can_shrink_on_any_node(size)?;
         }
         self.write_pool(size, pages);
-        if growth > Pages(0) && !self.is_compacted && growth > ready_pages(&before, size) {
+        let is_compacted = self.is_compacted && !before.has_too_few_blocks(size);
+        if growth > Pages(0) && !is_compacted && growth > ready_pages(&before, size) {
             return Err(Blocked::Fragmented);
         }
         if let Some(why) = before.unknown_memory().filter(|_| growth > Pages(0)) {
@@ -158,6 +159,19 @@ impl Machine {
             (Ok(()), Err(reason)) => Err(Blocked::LosesHugePages(reason)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether no command is likely to allocate more pages: they are larger than all blocks that the
+    /// kernel keeps, and even this boot, with nearly all memory free, allocated fewer than
+    /// requested.
+    fn has_too_few_blocks(&self, size: PageSize) -> bool {
+        let is_larger = self.whole().is_some_and(|facts| {
+            let blocks = facts.free_blocks.as_ref();
+            blocks.is_ok_and(|free| free.huge_pages(size.0, self.state.base_page_bytes).is_none())
+        });
+        let request = self.this_boot().and_then(|boot| boot.pages(size.0));
+        let pool = self.pool(size).map_or(0, Pool::persistent);
+        is_larger && request.is_some_and(|request| request.pages > pool)
     }
 
     /// Why the free memory of the host is unknown. Another host is known by its RAM at most.

@@ -1287,7 +1287,8 @@ pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> Tes
     let is_help = match remedy {
         Remedy::Steps(plan) => !plan.steps.is_empty(),
         Remedy::NeedsDecision(Decision::Text(text)) => {
-            text.contains(" MB") || text.starts_with("find out")
+            let ways = ["MB", "find out", "use a smaller huge_page_size"];
+            ways.iter().any(|way| text.contains(way))
         }
         Remedy::NeedsDecision(Decision::WouldNotStart(_)) => false,
         Remedy::NeedsDecision(_) => true,

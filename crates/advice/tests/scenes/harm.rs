@@ -161,7 +161,7 @@ fn small_pages_that_do_not_fit() {
             # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
         .see("runbook", expect![[r#"
             # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
-            # add 50463 MB of memory or swap: too little memory is available
+            # lower shared_buffers by 2048MB, or add 50463 MB of memory or swap: too little memory is available
             # lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool"#]]),
         when("a strict commit limit, and a ratio that is enough", |m| {
             m.on_small_pages(8 * GB, 0);

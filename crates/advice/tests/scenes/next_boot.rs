@@ -343,11 +343,27 @@ fn this_boot() {
             # as huge_pages"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.
-            # stop PostgreSQL (ends all sessions)
-            # then: echo 1 > /proc/sys/vm/compact_memory
-            # then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # then: [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 14 ] || { echo 'too few pages: set the pool back to 13 first' >&2; false; }
-            # start PostgreSQL"#]]),
+            # lower shared_buffers to 12622MB, so that the segment fits into the 13 huge pages of 1 GB that are available, or use a smaller huge_page_size: this boot could not allocate more pages of 1 GB"#]]),
+        when("this boot allocated 13 of 14 pages, and small pages do not fit", |m| {
+            m.ram(16 * GB);
+            m.file(CONF, None);
+            m.file(
+                "proc/cmdline",
+                "default_hugepagesz=1G hugepagesz=1G hugepages=14",
+            );
+            m.on_small_pages(13_800 * MB, 0);
+            m.state.server.huge_page_size_bytes = Some(GB);
+            m.pool(1).total = 13;
+            m.pool(1).free = 13;
+            m.faulted_in(300 * MB);
+            m.available = Some(1500 * MB);
+        })
+        .see("status", expect![[r#"
+            critical will_run_out_of_memory: The segment on small pages still needs 13 GB; 1500 MB and 8 GB of swap are available.
+            # lower shared_buffers to 7502MB, or add 4136 MB of memory or swap: too little memory is available"#]])
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: The segment on small pages still needs 13 GB; 1500 MB and 8 GB of swap are available.
+            # lower shared_buffers to 7502MB, or add 4136 MB of memory or swap: too little memory is available"#]]),
         when("this boot allocated too few pages, and huge_pages is muted", |m| {
             m.ram(16 * GB);
             m.fall_back(0);
