@@ -254,6 +254,8 @@ sub _take
 	my $text = _text($row);
 	my $where = $row->{where_to_run} // 'decision';
 	told("$where: $text");
+	# The condition is true here.
+	$text =~ s/^(?:then, )?if no other program needs [^:]*: //;
 	if ($text =~ /^start PostgreSQL with (numactl \S+);/) { placed(before => [ split / /, $1 ]) }
 	elsif (_is_of_service($row) || $where eq 'by hand' && $text =~ /^(?:for the next boot, in the configuration of the boot loader: |also set it for the next boot )/) { }
 	elsif ($text =~ /^(?:re)?start PostgreSQL/) { true(restart(), $text, why_not()) }
