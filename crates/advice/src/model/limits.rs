@@ -7,6 +7,7 @@ use host::{
         cgroup::{Group, Limits},
         error::Absent,
     },
+    server::state::State,
     units::{Bytes, PageSize, Pages},
 };
 
@@ -36,7 +37,7 @@ impl CgroupLimits {
     ///
     /// Errors: absent if the cgroups are not visible.
     pub fn of(machine: &Machine, size: PageSize) -> Result<Self, Absent> {
-        let levels: Vec<_> = levels(machine, size)?.collect();
+        let levels: Vec<_> = levels(&machine.state, size)?.collect();
         let tightest = |limit: fn(&Limits) -> Option<u64>| {
             let limited = levels.iter().filter(|(_, level)| limit(level).is_some());
             let tightest = limited.min_by_key(|(_, level)| limit(level));
@@ -104,7 +105,7 @@ pub fn breaches(
         Counts::Faults => limits.fault_limit,
         Counts::Reservations => limits.reservation_limit,
     };
-    let limited: Vec<_> = levels(machine, size)
+    let limited: Vec<_> = levels(&machine.state, size)
         .ok()?
         .filter_map(|(group, limits)| Some((group, limits, Bytes(limit_of(limits)?))))
         .collect();
@@ -135,7 +136,10 @@ pub fn breaches(
 /// above it that is not visible. 0 if a visible limit can be the reason: one that does not allow
 /// the whole pool and all pages that the server needs.
 pub fn refused_by_hidden_limit(machine: &Machine, size: PageSize) -> u64 {
-    let pool = machine.pool(size);
+    // Steps change neither the counter nor its reason.
+    let past = &machine.facts.state;
+    let mut pools = past.pools.iter().flatten();
+    let pool = pools.find(|pool| pool.page_bytes == size.0);
     let pool = pool.map_or(0, |pool| pool.total.saturating_add(pool.overcommit));
     let next = demand::pages_of_next_start(machine, size, &machine.next_start());
     let held = machine.pages_held(size).unwrap_or_default();
@@ -144,7 +148,7 @@ pub fn refused_by_hidden_limit(machine: &Machine, size: PageSize) -> u64 {
         let all = [limits.fault_limit, limits.reservation_limit];
         all.into_iter().flatten().any(|limit| Bytes(limit) < most)
     };
-    let is_visible = levels(machine, size).is_ok_and(|mut levels| levels.any(can_refuse));
+    let is_visible = levels(past, size).is_ok_and(|mut levels| levels.any(can_refuse));
     let facts = machine.whole().filter(|_| !is_visible);
     let count = facts.and_then(|facts| facts.refused_pages.get(&size.0));
     count.copied().unwrap_or(0)
@@ -205,10 +209,10 @@ pub fn is_set_outside(machine: &Machine, change: &LimitChange) -> bool {
 }
 
 fn levels(
-    machine: &Machine,
+    state: &State,
     size: PageSize,
 ) -> Result<impl Iterator<Item = (&Group, &Limits)>, Absent> {
-    let hugetlb = machine.state.hugetlb.as_ref().map_err(Clone::clone)?;
+    let hugetlb = state.hugetlb.as_ref().map_err(Clone::clone)?;
     Ok(hugetlb.groups.iter().filter_map(move |group| {
         let mut limits = group.limits.iter();
         Some((group, limits.find(|limits| limits.page_bytes == size.0)?))
