@@ -131,7 +131,10 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         .whole_state()
         .map(|state| state.next.pending.as_slice());
     let pending = pending.filter(|names| !names.is_empty())?;
-    let back: Vec<_> = pending.iter().map(|name| way_back(machine, name)).collect();
+    let back = pending.iter().map(|name| way_back(machine, name));
+    let back: Vec<_> = back
+        .map(|back| back.trim_end_matches(';').to_owned())
+        .collect();
     (machine.is_on_huge_pages() == Some(true)).then(|| {
         Decision::Text(format!(
             "undo the pending change ({}), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use host::server::{
     facts::Facts,
-    setting::SettingSource,
+    setting::{FileLine, SettingSource},
     state::{AllowedNodes, Backing, HugePages, Server, SharedMemoryType, State},
 };
 use host::{
@@ -322,6 +322,11 @@ impl Machine {
         match source {
             Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
             Some(SettingSource::File(line)) if is_forbidden => SettingPlace::File(line.clone()),
+            // Takes precedence over the other files, even if no session can write it.
+            Some(SettingSource::AutoConf) if is_forbidden => SettingPlace::File(Some(FileLine {
+                path: "postgresql.auto.conf".into(),
+                line: 0,
+            })),
             _ if is_forbidden => SettingPlace::File(None),
             _ => SettingPlace::AlterSystem,
         }

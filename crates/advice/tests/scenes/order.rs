@@ -85,7 +85,7 @@ fn way_back_is_the_running_value() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 8 GB and 8 GB of swap are available.
-            # undo the pending change (ALTER SYSTEM SET huge_pages = 'try';), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
+            # undo the pending change (ALTER SYSTEM SET huge_pages = 'try'), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]]),
         when("ALTER SYSTEM is not allowed", |m| {
             lowered(m);
             m.facts.allows_alter_system = false;

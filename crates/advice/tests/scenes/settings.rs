@@ -62,7 +62,7 @@ fn places() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # in the configuration file: shared_memory_type = 'mmap'
+            # in postgresql.auto.conf: shared_memory_type = 'mmap'
             # restart PostgreSQL (ends all sessions)"#]]),
         when("sysv is set, and there is no pool", |m| {
             sysv(m, line(), true);
