@@ -53,16 +53,6 @@ effect at the next restart. In a container, follow the remedy.
 /// The OOM killer never chooses such a process.
 const EXEMPT: i32 = -1000;
 
-/// The lowest score of the other processes.
-fn least_of_others(machine: &Machine) -> Option<i32> {
-    let others = machine
-        .state
-        .processes
-        .iter()
-        .filter(|process| !process.is_postmaster);
-    others.filter_map(|process| process.oom_score_adj).min()
-}
-
 /// Whether a cgroup limits the server's memory: its OOM killer acts whatever the overcommit mode
 /// is, and chooses among the processes of the cgroup.
 fn has_memory_limit(machine: &Machine) -> bool {
@@ -95,7 +85,7 @@ fn commit_limit_protects(machine: &Machine) -> bool {
 /// memory that has run out, and the memory of the process (mm/oom_kill.c `oom_badness`). `None`:
 /// the children are unknown.
 fn prefers_children(machine: &Machine, postmaster: i32) -> Option<bool> {
-    let least = least_of_others(machine)?;
+    let least = machine.least_oom_score_of_children()?;
     if postmaster == EXEMPT || least == EXEMPT {
         return Some(least > postmaster);
     }
@@ -135,7 +125,7 @@ fn panics(machine: &Machine) -> Option<i64> {
 fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
     let postmaster = *machine.state.oom_score_adj.as_ref()?;
-    let least = least_of_others(machine);
+    let least = machine.least_oom_score_of_children();
     let kills = facts.cgroup_oom_kills.unwrap_or(0);
     let has_limit = has_memory_limit(machine);
     let is_rare = commit_limit_protects(machine) && !has_limit && kills == 0;

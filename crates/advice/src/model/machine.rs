@@ -203,11 +203,19 @@ impl Machine {
         self.backing().is_huge()
     }
 
-    /// `oom_score_adj` of new backends in remedies. Not below that of the postmaster, which it
-    /// keeps if only the backends are changed.
+    /// The lowest `oom_score_adj` of the children of the postmaster. `None`: unknown.
+    pub(crate) fn least_oom_score_of_children(&self) -> Option<i32> {
+        let processes = self.state.processes.iter();
+        let children = processes.filter(|process| !process.is_postmaster);
+        children.filter_map(|process| process.oom_score_adj).min()
+    }
+
+    /// `oom_score_adj` of new backends in remedies. Not below the present one, and not below that
+    /// of the postmaster, which it keeps if only the backends are changed.
     pub fn oom_score_of_backends(&self) -> i32 {
-        let postmaster = self.state.oom_score_adj.as_ref();
-        postmaster.map_or(0, |score| (*score).max(0))
+        let postmaster = self.state.oom_score_adj.as_ref().ok().copied();
+        let present = self.least_oom_score_of_children().max(postmaster);
+        present.map_or(0, |score| score.max(0))
     }
 
     /// The segment. `None`: it cannot be read.

@@ -164,7 +164,7 @@ fn scores_are_compared_by_the_formula_of_the_kernel() {
         })
         .see("oom_protection", expect![[r#"
             warning not_protected: The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.
-            # set OOMScoreAdjust=-900 and OOMPolicy=continue in the systemd unit (if they are already set, find out why they have no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"#]]),
+            # set OOMScoreAdjust=-900 and OOMPolicy=continue in the systemd unit (if they are already set, find out why they have no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=10 in the environment of the server; takes effect at the next restart"#]]),
         when("the difference exceeds the memory of the postmaster", |m| {
             m.oom_scores(0, 20);
             m.state.processes[0].rss_anon = Some(GB);
