@@ -172,7 +172,7 @@ impl Answer {
         order.sort_by_key(|&at| (!is_shown(&rows[at]), is_late(&rows[at])));
         let mut printed: Vec<(CheckId, Remedy)> = Vec::new();
         for at in order {
-            let is_shown = is_shown(&rows[at]);
+            let (is_shown, is_late) = (is_shown(&rows[at]), is_late(&rows[at]));
             let CheckResult {
                 id,
                 remedy,
@@ -182,18 +182,33 @@ impl Answer {
             if *remedy == Remedy::Nothing {
                 continue;
             }
-            match printed.iter().find(|(_, earlier)| earlier == remedy) {
-                Some((earlier, _)) => {
-                    *remedy = Remedy::As(*earlier);
-                    *same_as = is_shown.then_some(*earlier);
-                }
-                None if *id == CheckId::Reboot && remedy.is_disruptive() => {
-                    *remedy = self.at_boot.clone();
+            let same = |remedy: &Remedy| {
+                let same = printed.iter().find(|(_, earlier)| is_same(earlier, remedy));
+                same.map(|(earlier, _)| *earlier)
+            };
+            if is_late && same(remedy).is_none() {
+                *remedy = self.at_boot.clone();
+            }
+            match same(remedy) {
+                Some(earlier) => {
+                    *remedy = Remedy::As(earlier);
+                    *same_as = is_shown.then_some(earlier);
                 }
                 None => printed.push((*id, remedy.clone())),
             }
         }
         rows
+    }
+}
+
+/// Whether two remedies print the same.
+fn is_same(one: &Remedy, other: &Remedy) -> bool {
+    match (one, other) {
+        // Figures are printed in whole MB.
+        (Remedy::NeedsDecision(one), Remedy::NeedsDecision(other)) => {
+            one.to_string() == other.to_string()
+        }
+        (one, other) => one == other,
     }
 }
 

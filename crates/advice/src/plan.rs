@@ -104,6 +104,7 @@ impl Plan {
             if own.steps.is_empty() || own.steps.iter().any(adds_pages) {
                 return Err(decision);
             }
+            own.remaining.retain(|later| *later != decision);
             own.remaining.insert(0, decision);
             Ok(own)
         });

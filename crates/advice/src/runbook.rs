@@ -1,10 +1,10 @@
 //! All steps from a machine to a healthy one, or to a planned configuration.
 
-use std::{cmp::Reverse, mem::discriminant};
+use std::mem::discriminant;
 
 use super::{
     answer::{self, Answer, Verdict},
-    check::Remedy,
+    check::{Remedy, problems},
     checks::CheckId,
     decision::Decision,
     desired,
@@ -76,7 +76,7 @@ enum Item {
     Decision(Decision),
 }
 
-/// The plan, and the remedies of all checks that are not muted, the worst check first.
+/// The plan, and the remedies of all checks that are not muted, those of the worst problem first.
 fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
     let mut items = Vec::new();
     // Changes of the service, which the restart needs.
@@ -84,15 +84,14 @@ fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
     add(&mut items, plan);
     let mut checks = answer.checks();
     checks.retain(|check| !check.is_muted);
-    checks.sort_by_key(|check| Reverse(check.finding.status));
-    for check in checks {
+    for check in problems(&checks).into_iter().flatten() {
         let items = match check.id {
             CheckId::OomProtection | CheckId::NumaSegment => &mut for_restart,
             _ => &mut items,
         };
-        match check.remedy {
-            Remedy::Steps(plan) => add(items, plan),
-            Remedy::NeedsDecision(decision) => add_decision(items, decision),
+        match &check.remedy {
+            Remedy::Steps(plan) => add(items, plan.clone()),
+            Remedy::NeedsDecision(decision) => add_decision(items, decision.clone()),
             Remedy::As(_) | Remedy::Nothing => {}
         }
     }
