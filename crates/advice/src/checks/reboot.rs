@@ -174,7 +174,13 @@ fn too_much(machine: &Machine) -> Option<Finding> {
             .map(|missing| Blocked::Memory { missing }),
     };
     let beyond = match blocked? {
-        Blocked::Memory { missing } => format!("{missing} more than other programs leave"),
+        Blocked::Memory { missing } => {
+            let most = match memory::is_not_faulted_in_a_bound(machine) {
+                true => "up to ",
+                false => "",
+            };
+            format!("{most}{missing} more than other programs leave")
+        }
         Blocked::CommitLimit(limit) => format!(
             "which would leave a CommitLimit of {}; programs need {}",
             limit.limit,

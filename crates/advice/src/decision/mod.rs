@@ -277,8 +277,7 @@ pub(crate) fn for_blocked(
                 } else {
                     memory::to_add(missing)
                 },
-                is_bound: machine.backing() == Backing::SmallPages
-                    && machine.faulted_in.least < machine.faulted_in.most,
+                is_bound: memory::is_not_faulted_in_a_bound(machine),
                 is_used,
                 lower: lower(missing),
                 others: held_by_others(machine, size),

@@ -101,6 +101,14 @@ fn not_faulted_in_by_others(machine: &Machine) -> Bytes {
     not_faulted_in.sum()
 }
 
+/// Whether the memory that segments on small pages have yet to fault in is known only within
+/// bounds.
+pub fn is_not_faulted_in_a_bound(machine: &Machine) -> bool {
+    let is_own = machine.backing() == Backing::SmallPages
+        && machine.faulted_in.least < machine.faulted_in.most;
+    is_own || certainly_not_faulted_in_by_others(machine) < not_faulted_in_by_others(machine)
+}
+
 /// The part of [`not_faulted_in_by_others`] that is certain. A process reports only what it has
 /// faulted in itself, but `Shmem` includes all that has been faulted in.
 fn certainly_not_faulted_in_by_others(machine: &Machine) -> Bytes {
