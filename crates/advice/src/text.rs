@@ -3,6 +3,7 @@
 use super::{
     answer::{Answer, Verdict},
     check::{CheckId, Finding, Status, names, problems},
+    checks::on_command_line,
     render::Place,
     runbook::{self, Row},
 };
@@ -94,9 +95,12 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
                 .map(|check| labeled(label, &check.finding.text))
                 .unwrap_or_default(),
         );
-        if id == CheckId::PageTables {
-            lines.extend(at_full_load(machine).map_or_else(Vec::new, |text| labeled("", &text)));
-        }
+        let more = match id {
+            CheckId::PageTables => at_full_load(machine),
+            CheckId::Restart => on_command_line(machine),
+            _ => None,
+        };
+        lines.extend(more.map_or_else(Vec::new, |text| labeled("", &text)));
     }
     let shown = [
         CheckId::PageTables,

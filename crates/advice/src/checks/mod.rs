@@ -30,6 +30,7 @@ mod thp_private;
 mod thp_shared;
 
 pub(crate) use definition::Cure;
+pub(crate) use pending_settings::on_command_line;
 pub(crate) use pool_size::largest_idle_size;
 pub(crate) use reboot::decision as decision_about_boot;
 pub use thp_shared::may_be_used as shared_thp_may_be_used;

@@ -57,9 +57,9 @@ fn judge(machine: &Machine) -> Judgment {
     Ok(match &next.files {
         Files::Valid if machine.pending().is_none() => Finding::ok(
             "nothing_pending",
-            format!(
-                "No pending setting changes the number or size of huge pages.{}",
-                on_command_line(machine)
+            with_command_line(
+                machine,
+                "No pending setting changes the number or size of huge pages.".to_owned(),
             ),
         )
         .with(json!({ "waiting": false })),
@@ -76,7 +76,10 @@ fn judge(machine: &Machine) -> Judgment {
             let mut evidence = finding.evidence;
             evidence["waiting_settings"] = json!(next.pending);
             Finding {
-                text: format!("Settings are pending a restart{which}. {}", finding.text),
+                text: with_command_line(
+                    machine,
+                    format!("Settings are pending a restart{which}. {}", finding.text),
+                ),
                 evidence,
                 ..finding
             }
@@ -99,19 +102,25 @@ fn judge(machine: &Machine) -> Judgment {
     })
 }
 
-/// The settings that only the command line of the running server has.
-fn on_command_line(machine: &Machine) -> String {
+/// The settings on the command line of the running server. `None`: there are none.
+pub(crate) fn on_command_line(machine: &Machine) -> Option<String> {
     let settings = machine.state.next.settings.iter();
     let names = settings.filter(|(_, setting)| setting.source == SettingSource::CommandLine);
     let names: Vec<_> = names
         .map(|(name, setting)| format!("{name} = {}", setting.value))
         .collect();
-    match names.is_empty() || machine.server_state != ServerState::Running {
-        true => String::new(),
-        false => format!(
-            " The command line of the server sets {}: a start without it uses the files (hugeinfo_next_start, postmaster.opts).",
+    (!names.is_empty() && machine.server_state == ServerState::Running).then(|| {
+        format!(
+            "The command line of the server sets {}: a start without it uses the files (hugeinfo_next_start, postmaster.opts).",
             names.join(", ")
-        ),
+        )
+    })
+}
+
+fn with_command_line(machine: &Machine, text: String) -> String {
+    match on_command_line(machine) {
+        Some(sentence) => format!("{text} {sentence}"),
+        None => text,
     }
 }
 

@@ -113,6 +113,24 @@ fn way_back_is_the_running_value() {
             set(m, "huge_pages", "off", SettingSource::CommandLine);
         })
         .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off: a start without it uses the files (hugeinfo_next_start, postmaster.opts)."]),
+        when("the command line has values, and others are pending", |m| {
+            m.on_huge_pages(GB, GB);
+            m.waits(|next| next.shared_memory_bytes = 100 * MB);
+            set(m, "huge_pages", "try", SettingSource::CommandLine);
+            set(m, "shared_buffers", "920MB", SettingSource::CommandLine);
+        })
+        .see("pending_settings", expect!["ok fits: Settings are pending a restart (shared_buffers). A restart would get them again. The command line of the server sets huge_pages = try, shared_buffers = 920MB: a start without it uses the files (hugeinfo_next_start, postmaster.opts)."])
+        .see("text", expect![[r#"
+            OK  On 512 huge pages of 2 MB. A restart would get them again. Settings are
+                pending a restart.
+              2 MB pages      [|###############] 50 needed, 512 in the pool, 512 in use
+              page tables     Page tables of 21 processes take 6300 kB.
+              next restart    A restart would get them again.
+                              The command line of the server sets huge_pages = try,
+                              shared_buffers = 920MB: a start without it uses the files
+                              (hugeinfo_next_start, postmaster.opts).
+              next reboot     /etc/sysctl.d/hugepages.conf:1 sets 512 huge pages of 2 MB at
+                              boot."#]]),
     ]);
 }
 
