@@ -21,7 +21,7 @@ use host::{
         configuration::RequestedPages,
         facts::Facts,
         instances::Instance,
-        setting::{Setting, SettingSource},
+        setting::Setting,
         state::{
             AllowedNodes, Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType,
             State,
@@ -35,17 +35,10 @@ use super::machines::{
     Arch, FilesSpec, GB, KB, MB, NextSpec, OtherPages, OtherSpec, PoolSpec, SizeSpec, Spec, Strict,
 };
 
-pub fn denied(path: &str) -> Absent {
+pub fn absent(path: &str, why: Absence) -> Absent {
     Absent {
         path: PathBuf::from(path),
-        why: Absence::Denied,
-    }
-}
-
-fn missing(path: &str) -> Absent {
-    Absent {
-        path: PathBuf::from(path),
-        why: Absence::Missing,
+        why,
     }
 }
 
@@ -408,7 +401,7 @@ impl Spec {
             }),
             usage: Ok(usage),
             pools: match arch {
-                Arch::None => Err(missing("/sys/kernel/mm/hugepages")),
+                Arch::None => Err(absent("/sys/kernel/mm/hugepages", Absence::Missing)),
                 _ => Ok(pools.clone()),
             },
             hugetlb: Ok(hugetlb),
@@ -456,7 +449,7 @@ impl Spec {
             }),
             memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
             other_servers: match self.visibility {
-                'u' => Err(denied("/proc")),
+                'u' => Err(absent("/proc", Absence::Denied)),
                 _ => Ok(self.instances()),
             },
             ..State::unread(server.clone())
@@ -470,12 +463,14 @@ impl Spec {
                     is_pending: *is_pending,
                 },
             },
-            pending: match planned {
-                Some(_) => vec!["shared_buffers".to_owned()],
-                None => Vec::new(),
-            },
+            pending: planned
+                .iter()
+                .flat_map(|next| shown(next).into_iter().zip(shown(&server)))
+                .filter(|(next, now)| next.1 != now.1)
+                .map(|(next, _)| next.0.to_owned())
+                .collect(),
             server: planned.filter(|next| !state.is_as_now(next)),
-            settings: self.settings(),
+            settings: self.settings(&server),
             ..NextSettings::default()
         };
         let mut facts = Facts {
@@ -506,7 +501,7 @@ impl Spec {
             ..Facts::unread(State { next, ..state })
         };
         for fact in &self.absent {
-            remove(*fact, &mut facts);
+            remove(*fact, &mut facts, Absence::Denied);
         }
         Some(facts)
     }
@@ -632,7 +627,7 @@ impl Spec {
     fn next_boot(&self, next: &Server, default: u64, pools: &[Pool]) -> Result<NextBoot, Absent> {
         let boot = &self.boot;
         if !boot.is_readable {
-            return Err(denied("/etc/sysctl.d"));
+            return Err(absent("/etc/sysctl.d", Absence::Denied));
         }
         let needed = |size: u64| {
             let pool = pools.iter().find(|pool| pool.page_bytes == size);
@@ -740,20 +735,33 @@ impl Spec {
         (5000..).zip(&self.others).map(instance).collect()
     }
 
-    fn settings(&self) -> BTreeMap<&'static str, Setting> {
-        let source = match self.server.is_set_on_command_line {
-            true => SettingSource::CommandLine,
-            false => SettingSource::Default,
+    /// The settings of the running server, as `SHOW` prints them.
+    fn settings(&self, running: &Server) -> BTreeMap<&'static str, Setting> {
+        let values = shown(running);
+        let setting = |(name, value)| {
+            let source = self.server.source.clone();
+            (name, Setting { value, source })
         };
-        ["huge_pages", "shared_memory_type", "huge_page_size"]
-            .into_iter()
-            .map(|name| {
-                let value = String::new();
-                let source = source.clone();
-                (name, Setting { value, source })
-            })
-            .collect()
+        values.into_iter().map(setting).collect()
     }
+}
+
+/// Settings as `SHOW` prints them.
+pub fn shown(server: &Server) -> [(&'static str, String); 4] {
+    let kilobytes = |bytes: u64| format!("{}kB", bytes / KB);
+    let huge_page_size = server.huge_page_size_bytes.map(kilobytes);
+    [
+        ("huge_pages", server.huge_pages.as_str().to_owned()),
+        ("huge_page_size", huge_page_size.unwrap_or("0".to_owned())),
+        (
+            "shared_memory_type",
+            server.shared_memory_type.as_str().to_owned(),
+        ),
+        (
+            "shared_buffers",
+            kilobytes(server.shared_memory_bytes / 10 * 9),
+        ),
+    ]
 }
 
 fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
@@ -764,33 +772,48 @@ fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
 /// Facts that can be absent.
 pub const FACTS: usize = 21;
 
+/// The sources of these facts.
+pub const SOURCES: [&str; 11] = [
+    "/proc/1/maps",
+    "/proc/meminfo",
+    "/sys/kernel/mm/hugepages",
+    "/sys/fs/cgroup",
+    "/proc/1/status",
+    "/proc/buddyinfo",
+    "/proc/cmdline",
+    "/sys/devices/system/node",
+    "/proc/1/oom_score_adj",
+    "/proc",
+    "/sys/kernel/mm/transparent_hugepage",
+];
+
 /// Makes one fact absent.
-pub fn remove(fact: usize, facts: &mut Facts) {
+pub fn remove(fact: usize, facts: &mut Facts, why: Absence) {
     if !facts.is_whole {
         return;
     }
     let state = &mut facts.state;
     let meminfo = state.meminfo.as_mut();
     match fact {
-        0 => state.segment = Err(denied("/proc/1/maps")),
+        0 => state.segment = Err(absent("/proc/1/maps", why)),
         1 => {
             if let Ok(segment) = &mut state.segment {
                 segment.page_bytes = None;
             }
         }
-        2 => state.meminfo = Err(denied("/proc/meminfo")),
-        3 => state.pools = Err(denied("/sys/kernel/mm/hugepages")),
-        4 => state.hugetlb = Err(denied("/sys/fs/cgroup")),
-        5 => facts.allowed_nodes = AllowedNodes::Unknown(denied("/proc/1/status")),
-        6 => state.usage = Err(denied("/proc/meminfo")),
-        7 => facts.free_blocks = Err(denied("/proc/buddyinfo")),
-        8 => state.next_boot = Err(denied("/proc/cmdline")),
-        9 => facts.nodes = Err(denied("/sys/devices/system/node")),
+        2 => state.meminfo = Err(absent("/proc/meminfo", why)),
+        3 => state.pools = Err(absent("/sys/kernel/mm/hugepages", why)),
+        4 => state.hugetlb = Err(absent("/sys/fs/cgroup", why)),
+        5 => facts.allowed_nodes = AllowedNodes::Unknown(absent("/proc/1/status", why)),
+        6 => state.usage = Err(absent("/proc/meminfo", why)),
+        7 => facts.free_blocks = Err(absent("/proc/buddyinfo", why)),
+        8 => state.next_boot = Err(absent("/proc/cmdline", why)),
+        9 => facts.nodes = Err(absent("/sys/devices/system/node", why)),
         10 => state.processes.clear(),
-        11 => state.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
-        12 => state.memory_limits = Err(denied("/sys/fs/cgroup")),
-        13 => state.other_servers = Err(denied("/proc")),
-        14 => state.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
+        11 => state.oom_score_adj = Err(absent("/proc/1/oom_score_adj", why)),
+        12 => state.memory_limits = Err(absent("/sys/fs/cgroup", why)),
+        13 => state.other_servers = Err(absent("/proc", why)),
+        14 => state.thp = Err(absent("/sys/kernel/mm/transparent_hugepage", why)),
         15 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.total_bytes = None),

@@ -1,6 +1,7 @@
 //! Machines on which a property once did not hold.
 
 use advice::model::machine::Machine;
+use host::server::setting::SettingSource;
 use proptest::test_runner::TestCaseResult;
 
 use super::{
@@ -48,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 21] = [
+pub const ROWS: [Row; 23] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -79,7 +80,7 @@ pub const ROWS: [Row; 21] = [
     (
         |spec| {
             spec.host.arch = Arch::None;
-            spec.server.is_set_on_command_line = true;
+            spec.server.source = SettingSource::CommandLine;
             spec.files = FilesSpec::Planned(NextSpec {
                 huge_pages: 'o',
                 ..next(spec)
@@ -496,5 +497,50 @@ pub const ROWS: [Row; 21] = [
             });
         },
         decisions_are_enough,
+    ),
+    // The pool is too small for both servers, and the memory of the host is unknown.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4, 8, 4];
+            spec.host.shown_gb = Some(1);
+            spec.server.next.percent_of_ram = 12;
+            spec.server.next.plus_kb = 536_576;
+            spec.server.bound = vec![0];
+            spec.pools[0].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            spec.pools[0].is_on_first_node = true;
+            spec.others = vec![OtherSpec {
+                mb: 100,
+                has_port: false,
+                ..OTHER
+            }];
+        },
+        no_line_is_printed_twice,
+    ),
+    // The next start and the next boot need about the same memory limit.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Small;
+            spec.host.nodes_gb = vec![16];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.memory_limits = vec![MemoryLimitSpec {
+                percent_of_ram: 10,
+                others_mb: 0,
+                files_mb: 0,
+                swap_room_mb: None,
+                counts_hugetlb: true,
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 63,
+                plus_kb: 1_081_344,
+                ..next(spec)
+            });
+        },
+        problems_have_different_remedies,
     ),
 ];

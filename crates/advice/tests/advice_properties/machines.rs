@@ -1,5 +1,6 @@
 //! Random machines with consistent counters, like those of one kernel.
 
+use host::server::setting::{FileLine, SettingSource};
 use proptest::{
     collection::vec,
     option::{self, weighted},
@@ -139,7 +140,8 @@ pub struct ServerSpec {
     /// Whether systemd keeps its unit after an OOM kill. `None`: it has no unit.
     pub continues: Option<bool>,
     pub is_container: bool,
-    pub is_set_on_command_line: bool,
+    /// The source of its settings.
+    pub source: SettingSource,
     pub allows_alter_system: bool,
     /// Node that holds the segment, by position.
     pub segment_node: Option<usize>,
@@ -386,6 +388,20 @@ fn host() -> impl Strategy<Value = HostSpec> {
     )
 }
 
+fn source() -> impl Strategy<Value = SettingSource> {
+    let line = FileLine {
+        path: "/etc/postgresql/postgresql.conf".into(),
+        line: 12,
+    };
+    prop_oneof![
+        8 => Just(SettingSource::Default),
+        2 => Just(SettingSource::CommandLine),
+        2 => Just(SettingSource::File(Some(line))),
+        1 => Just(SettingSource::File(None)),
+        2 => Just(SettingSource::AutoConf),
+    ]
+}
+
 fn server() -> impl Strategy<Value = ServerSpec> {
     let bound = prop_oneof![3 => Just(vec![]), 1 => subsequence(vec![0, 1, 2, 3], 1..3)];
     let processes = (
@@ -406,7 +422,7 @@ fn server() -> impl Strategy<Value = ServerSpec> {
         ]),
         weighted(0.2, any::<bool>()),
     );
-    let flags = (one_in(6), one_in(8), one_in(8));
+    let flags = (one_in(6), source(), one_in(8));
     (
         next(105),
         prop_oneof![2 => Just(true), 1 => Just(false)],
@@ -429,7 +445,7 @@ fn server() -> impl Strategy<Value = ServerSpec> {
                     oom: processes.3,
                     continues: processes.4,
                     is_container: flags.0,
-                    is_set_on_command_line: flags.1,
+                    source: flags.1,
                     allows_alter_system: !flags.2,
                     segment_node,
                 }
@@ -702,7 +718,7 @@ impl Spec {
                 oom: (-900, 0),
                 continues: None,
                 is_container: false,
-                is_set_on_command_line: false,
+                source: SettingSource::Default,
                 allows_alter_system: true,
                 segment_node: None,
             },

@@ -18,6 +18,7 @@ use advice::model::machine::Machine;
 use machines::{Spec, any_machine, healthy_machine};
 use proptest::{
     prelude::*,
+    strategy::ValueTree,
     test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner},
 };
 
@@ -81,6 +82,14 @@ properties! {
         starts_after_a_growing_pool_have_a_condition,
         runbook_ends_healthy_or_with_a_decision,
         no_line_is_printed_twice,
+        problems_have_different_remedies,
+        runbook_is_in_the_order_of_problems,
+        settings_are_changed_in_the_place_that_decides,
+        settings_of_the_command_line_are_named,
+        texts_name_what_failed,
+        figures_of_one_process_are_called_bounds,
+        small_pages_leave_a_reserve,
+        one_ratio_is_enough,
         absent_facts_yield_no_command,
         absent_facts_improve_no_verdict,
         expected_is_the_status_after_the_step,
@@ -121,6 +130,58 @@ fn properties_hold_on_kept_machines() {
         if let Err(error) = property(&spec, &machine) {
             panic!("row {number}: {error}");
         }
+    }
+}
+
+/// Machines of kinds that many people have are not rare among the random ones.
+#[test]
+fn machines_of_common_kinds_are_frequent() {
+    type IsOfKind = fn(&Spec, &Machine) -> bool;
+    fn gigabytes(machine: &Machine) -> u64 {
+        machine.ram().map_or(0, |ram| ram.0 / machines::GB)
+    }
+    fn is_strict(spec: &Spec) -> bool {
+        spec.host.strict.is_some()
+    }
+    let kinds: [(&str, u32, IsOfKind); 8] = [
+        ("1 to 4 GB", 10, |_, machine| {
+            (1..=4).contains(&gigabytes(machine))
+        }),
+        ("two servers", 10, |spec, _| spec.others.len() == 1),
+        ("strict overcommit", 15, |spec, _| is_strict(spec)),
+        ("no swap", 30, |spec, _| spec.host.swap_gb == 0),
+        ("1 to 4 GB without swap", 4, |spec, machine| {
+            (1..=4).contains(&gigabytes(machine)) && spec.host.swap_gb == 0
+        }),
+        ("1 to 4 GB and two servers", 1, |spec, machine| {
+            (1..=4).contains(&gigabytes(machine)) && spec.others.len() == 1
+        }),
+        ("1 to 4 GB with strict overcommit", 1, |spec, machine| {
+            (1..=4).contains(&gigabytes(machine)) && is_strict(spec)
+        }),
+        ("strict overcommit without swap", 5, |spec, _| {
+            is_strict(spec) && spec.host.swap_gb == 0
+        }),
+    ];
+    const MACHINES: u32 = 2000;
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let mut counts = [0; 8];
+    let mut left = MACHINES;
+    while left > 0 {
+        let tree = any_machine().new_tree(&mut runner).expect("a description");
+        let spec = tree.current();
+        let Some(machine) = spec.machine() else {
+            continue;
+        };
+        left -= 1;
+        for ((_, _, is_of_kind), count) in kinds.iter().zip(&mut counts) {
+            *count += u32::from(is_of_kind(&spec, &machine));
+        }
+    }
+    for ((name, percent, _), count) in kinds.iter().zip(counts) {
+        println!("{name}: {count} of {MACHINES}");
+        assert!(count * 100 >= percent * MACHINES, "{name}: {count}");
     }
 }
 
