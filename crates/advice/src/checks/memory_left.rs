@@ -105,7 +105,8 @@ fn of_pools(machine: &Machine) -> Judgment {
                     shortage.available, shortage.reserve
                 ),
                 untouched => format!(
-                    "{text} Segments on small pages still need {untouched}; {}",
+                    "{text} Segments on small pages still need {}{untouched}; {}",
+                    memory::at_least(shortage.is_least),
                     shortage.is_available()
                 ),
             },
@@ -180,7 +181,8 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
         )));
     };
     let text = format!(
-        "{allows} and needs {} once the whole segment is in use.",
+        "{allows} and needs {}{} once the whole segment is in use.",
+        memory::at_least(excess.is_least),
         excess.needed
     );
     Some(match (excess.can_swap, is_huge) {

@@ -43,6 +43,8 @@ pub enum Decision {
         /// By how much.
         lower: Option<Lower>,
         missing: Bytes,
+        /// Whether more could be missing.
+        is_least: bool,
         /// Whether small pages need the memory, so that swap helps.
         can_swap: bool,
         /// Pages that others hold.
@@ -576,6 +578,7 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
     Decision::LowerSharedBuffers {
         lower,
         missing,
+        is_least: shortage.is_least,
         can_swap: shortage.can_swap(),
         others: size.and_then(|size| held_by_others(machine, size)),
         release: idle(machine, missing),
@@ -598,11 +601,12 @@ fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
     Lower::by_bytes(machine, missing).filter(|_| still.unwrap_or_default() == Bytes(0))
 }
 
-fn short_of(machine: &Machine, missing: Bytes, can_swap: bool) -> Decision {
+fn short_of(machine: &Machine, missing: Bytes, is_least: bool, can_swap: bool) -> Decision {
     let size = machine.default_size();
     Decision::LowerSharedBuffers {
         lower: lower_on_small_pages(machine, missing),
         missing,
+        is_least,
         can_swap,
         others: size.and_then(|size| held_by_others(machine, size)),
         release: releasable(machine, missing),
@@ -620,11 +624,15 @@ pub(crate) fn for_misfit(machine: &Machine, fit: Fit) -> Decision {
             }),
             None => Decision::Text("find out why the commit limit is unknown".to_owned()),
         },
-        Fit::BeyondMemory(shortage) => short_of(machine, shortage.missing, shortage.can_swap()),
+        Fit::BeyondMemory(shortage) => {
+            let is_least = shortage.is_least || shortage.is_most;
+            short_of(machine, shortage.missing, is_least, shortage.can_swap())
+        }
         Fit::BeyondRamAndSwap { segment, all } => {
             let shortage = Shortage::after_start(machine, segment);
             let missing = shortage.map_or(Bytes(0), |shortage| shortage.missing);
-            short_of(machine, missing.max(segment - all), true)
+            let is_least = shortage.is_some_and(|shortage| shortage.is_least || shortage.is_most);
+            short_of(machine, missing.max(segment - all), is_least, true)
         }
         Fit::BeyondCgroup { to_raise, .. } => Decision::RaiseMemoryLimit { by: to_raise },
     }

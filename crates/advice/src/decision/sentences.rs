@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Decision, LimitSetter, Lower};
-use crate::model::{allowed_part::NodePart, numa::named_nodes};
+use crate::model::{allowed_part::NodePart, memory, numa::named_nodes};
 use host::{
     linux::{boot::Words, numa::nodes},
     units::{Bytes, PageSize, Pages, huge_pages, kubernetes_resource},
@@ -78,6 +78,7 @@ impl fmt::Display for Decision {
             Self::LowerSharedBuffers {
                 lower,
                 missing,
+                is_least,
                 can_swap,
                 others,
                 release,
@@ -96,7 +97,8 @@ impl fmt::Display for Decision {
                         }
                     }
                 });
-                let megabytes = missing.megabytes_at_least();
+                let least = memory::at_least(*is_least);
+                let megabytes = format!("{least}{}", missing.megabytes_at_least());
                 let add = match can_swap {
                     true => format!("add {megabytes} MB of memory or swap"),
                     false => format!("free or add {megabytes} MB of memory"),

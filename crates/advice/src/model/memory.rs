@@ -263,6 +263,14 @@ pub fn largest_mapping(machine: &Machine) -> Option<Bytes> {
     guesses.then_some(all)
 }
 
+/// The words before a figure that is a lower bound.
+pub(crate) fn at_least(is_bound: bool) -> &'static str {
+    match is_bound {
+        true => "at least ",
+        false => "",
+    }
+}
+
 /// A shortage of memory, once all segments on small pages are in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortage {
@@ -280,12 +288,17 @@ pub struct Shortage {
     pub missing: Bytes,
     /// Whether more is taken than is available. Otherwise, only the reserve is too small.
     pub is_certain: bool,
+    /// Whether more could be taken, because how much of the segments has been faulted in is known
+    /// only within bounds.
+    pub is_least: bool,
+    /// Whether less could be available, because the server releases what it has faulted in.
+    pub is_most: bool,
 }
 
 impl fmt::Display for Shortage {
     /// The end of a sentence about memory that this server takes: `40 GB; 12 GB is available.`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.taken)?;
+        write!(f, "{}{}", at_least(self.is_least), self.taken)?;
         if self.others > Bytes(0) {
             write!(f, ", and other servers {}", self.others)?;
         }
@@ -296,9 +309,13 @@ impl fmt::Display for Shortage {
 impl Shortage {
     /// The end of a sentence: `12 GB and 1024 MB of swap are available.`
     pub(crate) fn is_available(&self) -> String {
+        let most = match self.is_most {
+            true => "at most ",
+            false => "",
+        };
         let available = match self.swap {
-            Bytes(0) => format!("{} is available", self.available),
-            swap => format!("{} and {swap} of swap are available", self.available),
+            Bytes(0) => format!("{most}{} is available", self.available),
+            swap => format!("{most}{} and {swap} of swap are available", self.available),
         };
         match self.is_certain {
             true => format!("{available}."),
@@ -311,6 +328,8 @@ impl Shortage {
         let (available, swap) = available(machine)?;
         let available = available + released;
         let reserve = reserve(machine)?;
+        let is_own_bound = machine.backing() == Backing::SmallPages
+            && machine.faulted_in.least < machine.faulted_in.most;
         (missing > Bytes(0)).then_some(Self {
             taken,
             others,
@@ -319,6 +338,9 @@ impl Shortage {
             reserve,
             missing,
             is_certain: taken + others > available + swap,
+            is_least: is_own_bound && released == Bytes(0)
+                || others < not_faulted_in_by_others(machine),
+            is_most: is_own_bound && released > Bytes(0),
         })
     }
 
@@ -491,6 +513,8 @@ pub struct Excess<'a> {
     pub limit: &'a MemoryLimit,
     /// Memory needed in the cgroup, at least.
     pub needed: Bytes,
+    /// Whether it could be more.
+    pub is_least: bool,
     /// By how much limits have to be raised to be sure, that of this cgroup and of all others.
     pub to_raise: Bytes,
     /// Whether the excess can be swapped out. Huge pages cannot.
@@ -540,6 +564,7 @@ pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> 
         let excess = Excess {
             limit,
             needed: least,
+            is_least: least < most,
             to_raise: most - allowed,
             can_swap: !(is_on_huge_pages && segment > allowed)
                 && least - allowed <= swap_room(machine, limit),

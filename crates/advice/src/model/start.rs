@@ -199,8 +199,10 @@ pub enum Fit {
         /// The directory of the cgroup.
         cgroup: PathBuf,
         limit: Bytes,
-        /// Needed in the cgroup, at least.
+        /// Needed in the cgroup.
         needed: Bytes,
+        /// Whether it could be more.
+        is_least: bool,
         /// The increase of the limit that is certain to be enough.
         to_raise: Bytes,
     },
@@ -236,11 +238,13 @@ impl fmt::Display for Fit {
                 cgroup,
                 limit,
                 needed,
+                is_least,
                 ..
             } => write!(
                 f,
-                "On small pages, cgroup {} needs {needed}; its memory limit is {limit}.",
-                escape::name(cgroup)
+                "On small pages, cgroup {} needs {}{needed}; its memory limit is {limit}.",
+                escape::name(cgroup),
+                memory::at_least(*is_least)
             ),
         }
     }
@@ -503,6 +507,7 @@ fn beyond_cgroup(machine: &Machine, segment: Bytes, is_huge: bool) -> Option<Fit
             cgroup: excess.limit.directory.clone(),
             limit: Bytes(excess.limit.limit_bytes),
             needed: excess.needed,
+            is_least: excess.is_least,
             to_raise: excess.to_raise,
         }),
         CgroupMemory::Fits | CgroupMemory::Unknown(_) | CgroupMemory::Exceeds(_) => None,

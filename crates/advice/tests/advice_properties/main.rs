@@ -87,7 +87,7 @@ properties! {
         settings_are_changed_in_the_place_that_decides,
         settings_of_the_command_line_are_named,
         texts_name_what_failed,
-        figures_of_one_process_are_called_bounds,
+        figures_that_are_bounds_are_called_so,
         small_pages_leave_a_reserve,
         one_ratio_is_enough,
         absent_facts_yield_no_command,

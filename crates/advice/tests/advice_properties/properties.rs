@@ -984,16 +984,32 @@ pub fn texts_name_what_failed(spec: &Spec, _: &Machine) -> TestCaseResult {
     Ok(())
 }
 
-/// A figure that depends on how much one process has faulted in is called a bound.
-pub fn figures_of_one_process_are_called_bounds(_: &Spec, machine: &Machine) -> TestCaseResult {
+/// A figure that depends on how much one process has faulted in, or on shared memory of unknown
+/// programs, is called a bound.
+pub fn figures_that_are_bounds_are_called_so(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(machine.facts.is_whole);
+    let less_of_processes = |facts: &mut Facts| {
+        for process in &mut facts.state.processes {
+            process.rss_shmem = process.rss_shmem.map(|bytes| bytes / 2);
+        }
+        for server in facts.state.other_servers.iter_mut().flatten() {
+            server.rss_shmem_bytes = server.rss_shmem_bytes.map(|bytes| bytes / 2);
+        }
+    };
+    let more_of_unknown_programs = |facts: &mut Facts| {
+        let segment = facts.state.segment.as_ref();
+        let more = segment.map_or(0, |segment| segment.bytes / 4);
+        if let Ok(usage) = &mut facts.state.usage {
+            usage.shmem = usage.shmem.map(|bytes| bytes + more);
+        }
+    };
+    is_called_a_bound(machine, less_of_processes)?;
+    is_called_a_bound(machine, more_of_unknown_programs)
+}
+
+fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCaseResult {
     let mut facts = Facts::clone(&machine.facts);
-    for process in &mut facts.state.processes {
-        process.rss_shmem = process.rss_shmem.map(|bytes| bytes / 2);
-    }
-    for server in facts.state.other_servers.iter_mut().flatten() {
-        server.rss_shmem_bytes = server.rss_shmem_bytes.map(|bytes| bytes / 2);
-    }
+    change(&mut facts);
     let other = Machine {
         muted: machine.muted.clone(),
         ..Machine::new(facts)

@@ -546,24 +546,24 @@ fn memory_limits() {
             m.memory_limit(6 * GB, 4 * GB, 0);
         })
         .see("memory_left", expect![[r#"
-            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs at least 8 GB once the whole segment is in use. The OOM killer will kill a process.
             # as huge_pages"#]])
         .see("status", expect![[r#"
-            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs at least 8 GB once the whole segment is in use. The OOM killer will kill a process.
             # restart PostgreSQL (ends all sessions)"#]]),
         when("swap holds the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
         })
         .see("memory_left", expect![[r#"
-            warning will_swap: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. It will swap.
+            warning will_swap: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs at least 8 GB once the whole segment is in use. It will swap.
             # as huge_pages"#]]),
         when("swap holds a part of the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = Some(GB);
         })
         .see("memory_left", expect![[r#"
-            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs at least 8 GB once the whole segment is in use. The OOM killer will kill a process.
             # as huge_pages"#]]),
         when("between 2 and 4 GB are faulted in", |m| {
             small(m, 2 * GB);
@@ -581,7 +581,7 @@ fn memory_limits() {
             m.memory_limit(20 * GB, 30 * GB, 9 * GB);
         })
         .see("memory_left", expect![[r#"
-            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs 21 GB once the whole segment is in use. The OOM killer will kill a process.
+            critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs at least 21 GB once the whole segment is in use. The OOM killer will kill a process.
             # as huge_pages"#]]),
         when("huge pages do not count towards the limit", |m| {
             m.memory_limit(GB, GB, 0);
