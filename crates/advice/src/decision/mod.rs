@@ -563,14 +563,17 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
     let missing = shortage.missing;
     let next = machine.next_start();
     let size = machine.size_to_map(&next);
+    let size = size.filter(|size| machine.pool(*size).is_some());
     let lower = match size {
         // Idle pages of a bound server are released by node.
         Some(_) if machine.is_bound_to_nodes() => None,
         Some(size) => {
             let required = machine.pages_mapped(&next, size);
+            // The lower value has to be enough in any case.
+            let most = memory::missing_for_pools(machine, Bytes(0)).unwrap_or(missing);
             // The last page can be nearly empty, which does not help a segment on small pages.
             let last = Pages(u64::from(machine.backing() == Backing::SmallPages));
-            Lower::by_pages(machine, size, required, missing.in_pages(size) + last)
+            Lower::by_pages(machine, size, required, most.in_pages(size) + last)
         }
         None => lower_on_small_pages(machine, missing),
     };
