@@ -10,7 +10,8 @@ use crate::{
         apply::Blocked,
         demand::{Demands, Who},
         machine::Machine,
-        memory, next_boot, numa,
+        memory::{self, CommitLimit},
+        next_boot, numa,
     },
 };
 use host::{
@@ -169,9 +170,15 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     // With fewer pages than are needed, no server is certain to leave its small pages.
     let blocked = match demands.filter(|demands| asked >= demands.total()) {
         Some(demands) => next_boot::blocked(machine, &demands, asked),
-        None => memory::missing_at_boot(machine, all, |_| false)
-            .filter(|missing| *missing > Bytes(0))
-            .map(|missing| Blocked::Memory { missing }),
+        None => {
+            let limit = CommitLimit::with_pools(machine, all);
+            let is_low = |limit: &CommitLimit| limit.missing() > Bytes(0);
+            let limit = limit.filter(|limit| all > memory::in_pools(machine) && is_low(limit));
+            memory::missing_at_boot(machine, all, |_| false)
+                .filter(|missing| *missing > Bytes(0))
+                .map(|missing| Blocked::Memory { missing })
+                .or(limit.map(Blocked::CommitLimit))
+        }
     };
     let beyond = match blocked? {
         Blocked::Memory { missing } => {
