@@ -11,6 +11,7 @@ use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
+use HugeInfo::Tools;
 use List::Util qw(max min sum);
 use POSIX ();
 use PostgreSQL::Test::Utils;
@@ -20,7 +21,7 @@ my $kb = default_page_kb();
 my $ENTRY = 8;
 my $table_bytes = 1 << 30;
 
-my $node = new_server('page_tables', shared_buffers => '1152MB', huge_pages => 'off', wal_level => 'minimal', max_connections => 20);
+my $node = new_server('page_tables', shared_buffers => '1152MB', huge_pages => 'off', wal_level => 'minimal', max_connections => 80);
 $node->safe_psql('postgres', $_) for 'CREATE EXTENSION pg_prewarm', q(
 	CREATE UNLOGGED TABLE large (x text);
 	ALTER TABLE large ALTER x SET STORAGE PLAIN;
@@ -82,7 +83,7 @@ sub compare_view
 				is_used_by_server => $page == $real->{page_bytes} ? 't' : 'f',
 				one_backend_bytes => $one,
 				present_backends_bytes => $one * $processes,
-				max_connections_bytes => $one * 20,
+				max_connections_bytes => $one * 80,
 				now_bytes => $now,
 				# from the page tables of each process beyond the private part
 				saving_bytes => $page < $real->{page_bytes}
@@ -113,6 +114,35 @@ sub growth
 	$backend->value('SET max_parallel_workers_per_gather = 0');
 	is($backend->value('SELECT count(*) FROM large'), 131072, "$name: a backend faults in 1 GB");
 	return ($settled->('after') - $before, $backend);
+}
+
+# Ends idle sessions, whose page tables the kernel frees as the query in the documentation forecasts.
+sub frees_page_tables
+{
+	my ($name, $count) = ('idle sessions', 60);
+	my ($query) = slurp_file(source('docs/processes.md')) =~ /^(SELECT count\(\*\) AS sessions,.*?);$/ms or die "no query in docs/processes.md\n";
+	$query =~ s/pg_size_pretty\((.*)\) AS page_tables/$1 AS page_tables/ && $query =~ s/'10 minutes'/'0 s'/ or die "another query: $query\n";
+	my @sessions = map { HugeInfo::Session->new($node) } 1 .. $count;
+	for (@sessions)
+	{
+		$_->value('SET max_parallel_workers_per_gather = 0');
+		$_->value('SELECT count(*) FROM large');
+	}
+	my $sql = HugeInfo::Session->new($node);
+	my $all = sub { return sum(map { page_tables($_) // 0 } family($node->{_pid})) };
+	my $of_host = sub { return 1024 * meminfo_kb('PageTables') };
+	my ($forecast) = $sql->rows($query);
+	is($forecast->{sessions}, $count, "$name: the query counts them");
+	my @before = ($all->(), $of_host->());
+	$sql->value("SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE state = 'idle'");
+	my @freed = ($before[0] - $all->(), $before[1] - $of_host->());
+	note("$name: forecast $forecast->{page_tables}, freed $freed[0] by the server, $freed[1] on the host");
+	cmp_ok($forecast->{page_tables}, '>=', $count * entries($table_bytes, base_page()), "$name: each has page tables for the table");
+	cmp_ok(abs($freed[0] - $forecast->{page_tables}), '<', 0.02 * $forecast->{page_tables}, "$name: the server has as much less");
+	# Other programs also change the figure of the host.
+	cmp_ok($freed[1], '>', 0.7 * $forecast->{page_tables}, "$name: the kernel has freed them");
+	$_->close for @sessions, $sql;
+	return;
 }
 
 {
@@ -152,6 +182,7 @@ sub growth
 			is($sql->value("SELECT rss_bytes FROM hugeinfo_memory($pid)"), rollup_file($pid)->{rss_bytes}, "$name, the memory after the cancel");
 		}
 		$_->close for $second, $backend, $sql;
+		frees_page_tables();
 	}
 }
 

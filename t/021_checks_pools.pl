@@ -257,6 +257,41 @@ SKIP:
 	compare_check(checks_of($node, $name), 'pool_size', { status => 'ok', evidence => $expected->(2) }, $name);
 }
 
+# All interfaces give the same answer about idle pages that the boot configuration requests.
+SKIP:
+{
+	my $name = 'idle pages of the boot configuration';
+	needs_host($name);
+	pools_of_one_size($kb, 0);
+	reset_settings(shared_buffers => '1072MB');
+	my $needed = required_pages($node, $kb);
+	my $pages = $needed + 540;
+	pools_of_one_size($kb, $pages);
+	set_boot_pages($pages);
+	$node->restart;
+	my $checks = checks_of($node, $name);
+	compare_check($checks, 'pool_size', { status => 'ok', remedy => undef, evidence => { persistent_pages => $pages, needed_pages => $needed } }, $name);
+	is($checks->{pool_size}{code}, 'idle_by_configuration', "$name: the code");
+	my $session = HugeInfo::Session->new($node);
+	my ($status) = $session->rows('SELECT status, code, remedy, recommended_nr_hugepages FROM hugeinfo_status');
+	is_deeply($status, { status => 'ok', code => 'on_huge_pages', remedy => undef, recommended_nr_hugepages => $pages }, "$name: hugeinfo_status agrees");
+	is($session->value("SELECT recommended_nr_hugepages FROM hugeinfo_pools WHERE page_size_bytes = $page"), $pages, "$name: hugeinfo_pools agrees");
+	like($session->value('SELECT hugeinfo_text()'), qr/^OK /, "$name: hugeinfo_text() agrees");
+	is($session->value('SELECT count(*) FROM hugeinfo_runbook'), 0, "$name: nothing has to be done");
+
+	$name = 'idle pages beyond those of the boot configuration';
+	set_boot_pages($needed);
+	$checks = checks_of($node, $name);
+	compare_check($checks, 'pool_size', { status => 'warning', evidence => { needed_pages => $needed } }, $name);
+	($status) = $session->rows('SELECT status, code, remedy, recommended_nr_hugepages FROM hugeinfo_status');
+	is_deeply($status, { status => 'warning', code => 'unused_pages', remedy => $checks->{pool_size}{remedy}, recommended_nr_hugepages => $needed },
+		"$name: hugeinfo_status has the remedy");
+	$session->close;
+	set_boot_pages(undef);
+	pools_of_one_size($kb, 0);
+	reset_settings(shared_buffers => '16MB');
+}
+
 sub pool_asked_for
 {
 	my ($checks) = @_;

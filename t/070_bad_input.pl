@@ -228,6 +228,31 @@ my $below_zero = PostgreSQL::Test::Utils::tempdir();
 }
 push @masked, [ 'meminfo below zero', "--bind $below_zero/meminfo /proc/meminfo" ];
 push @masked, [ 'pool below zero', "--bind $below_zero/counter /sys/kernel/mm/hugepages/hugepages-${kb}kB/resv_hugepages" ] if $kb;
+# A counter below zero makes nothing else unknown than what depends on it: the use of its pool.
+sub is_only_one_counter_unknown
+{
+	my ($sql, $pages, $name) = @_;
+	my $open = $open{ $pages eq 'huge' ? 't' : 'f' };
+	my $seen = said($sql);
+	my $of_pool = 'pool ' . $kb * 1024;
+	is_deeply([ sort grep { /^pool / } keys %$seen ], [ sort map { 'pool ' . $_ * 1024 } page_sizes_kb() ], "$name: all pools have rows");
+	for my $row (grep { /^pool / && $_ ne $of_pool } sort keys %$seen)
+	{
+		is_deeply($seen->{$row}, $open->{$row}, "$name: the row of $row");
+	}
+	is($seen->{$of_pool}{total_pages}, $open->{$of_pool}{total_pages}, "$name: another counter of the same pool");
+	# These are about the pages that others use or need.
+	my %depends = map { ("check $_" => 1) } $pages eq 'huge' ? qw(cgroup_fault_limit restart pending_settings pool_size reboot pool_filled pool_growth other_servers) : ();
+	my @unknown = grep { /^check / && $seen->{$_}{status} eq 'unknown' && $open->{$_}{status} ne 'unknown' } sort keys %$seen;
+	is_deeply([ grep { !$depends{$_} } @unknown ], [], "$name: other checks are known");
+	unlike(check_of($sql, 'reboot')->{finding}, qr/segment|cannot be read/, "$name: reboot names the counter, not the segment");
+	for my $check (map { s/^check //r } @unknown)
+	{
+		like(check_of($sql, $check)->{finding}, qr/a kernel counter went below zero/, "$name: why $check is unknown");
+	}
+	return;
+}
+
 for my $pages ('small', 'huge')
 {
 	in_the_open($pages);
@@ -251,6 +276,7 @@ for my $pages ('small', 'huge')
 				{
 					# The counters of an empty pool are not read.
 					like($status->{reason}, qr/resv_hugepages.*a kernel counter went below zero/, "$name: the reason") if $pages eq 'huge';
+					is_only_one_counter_unknown($sql, $pages, $name);
 				}
 				if ($what eq 'no /sys')
 				{
