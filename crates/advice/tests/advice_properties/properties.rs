@@ -1887,7 +1887,12 @@ pub fn healthy_after_a_boot_with_the_others_first(_: &Spec, machine: &Machine) -
     let size = after.size_to_map(&after.next_start());
     prop_assume!(size.is_some_and(|size| after.pool(size).is_some()));
     let size = size.expect("it was assumed");
-    prop_assume!(Demands::at_boot(&after, size, &after.next_start()).is_some());
+    let demands = Demands::at_boot(&after, size, &after.next_start());
+    let all = Demands::with_all(&after, size, &after.next_start());
+    prop_assume!(demands.is_some() && all.is_some());
+    // Memory is enough for all of them. Otherwise, one that does not count could be faster.
+    let asked = [demands, all].map(|demands| demands.map(|demands| demands.asked_by_others()));
+    prop_assume!(asked[0] == asked[1]);
     // Each of them takes pages of the size that it has now, or that it requests.
     let sizes = |server: &Instance| {
         let asked = match &server.huge_pages {
