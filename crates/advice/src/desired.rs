@@ -16,10 +16,7 @@ use crate::model::{
 };
 use host::{
     linux::boot::{Change, Kernel, NextBoot},
-    server::{
-        configuration::RequestedPages,
-        state::{Backing, Files, HugePages, Server, SharedMemoryType},
-    },
+    server::state::{Backing, Files, HugePages, Server, SharedMemoryType},
     units::{GIGANTIC, PageSize, Pages, huge_pages},
 };
 
@@ -168,18 +165,6 @@ impl Desired {
                 target.now.size,
             )
     }
-}
-
-/// The machine without the requests of other servers. The pool does not grow for them, but idle
-/// pages stay.
-pub(crate) fn without_requests(machine: &Machine) -> Machine {
-    let mut machine = machine.clone();
-    for server in machine.state.other_servers.iter_mut().flatten() {
-        if server.huge_pages.value() != Some(HugePages::Off) {
-            server.huge_pages = RequestedPages::Unknown(None);
-        }
-    }
-    machine
 }
 
 /// Changes that the boot configuration needs.

@@ -1,6 +1,6 @@
 //! Why a server did not start, according to its log.
 
-use super::check::CheckId;
+use super::check::{CheckId, Status};
 use host::escape;
 
 /// Maximum number of characters of a line that is shown.
@@ -23,95 +23,178 @@ pub struct Failure {
 /// A cause of failed starts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Messages of PostgreSQL, systemd or a shell. A message matches if it contains all words.
-    messages: &'static [&'static [&'static str]],
+    /// Messages of PostgreSQL, systemd, the kernel or a shell: a text, and texts of which a message
+    /// also has one, such as those of an error number.
+    messages: &'static [(&'static str, &'static [&'static str])],
     /// A stable name for programs.
     pub code: &'static str,
     /// The cause as sentences.
     pub text: &'static str,
     /// The checks that have the figures and the remedy. Empty: no check is about it.
     pub checks: &'static [CheckId],
+    /// The status if none of these checks finds a problem.
+    pub otherwise: Status,
 }
 
+/// The text of error numbers in glibc and musl. Other languages have other texts.
+const EAGAIN: &[&str] = &["Resource temporarily unavailable"];
+const EINVAL: &[&str] = &["Invalid argument"];
+const ENOMEM: &[&str] = &["Cannot allocate memory", "Out of memory"];
+const ENOSPC: &[&str] = &["No space left on device"];
+const DENIED: &[&str] = &["Permission denied", "Operation not permitted"];
+
+/// For messages that have one cause, whatever the error number is.
+const ANY: &[&str] = &[""];
+
+/// The name of PostgreSQL's processes in messages of the kernel.
+const NAMES: &[&str] = &["(postgres)", "(postmaster)"];
+
+const MAP: &str = "could not map anonymous shared memory";
+const SYSTEM_V: &str = "could not create shared memory segment";
+const RESIZE: &str = "could not resize shared memory segment \"/";
+
 /// In order: the first match counts. Other messages explain themselves.
-const CAUSES: [Cause; 9] = [
+const CAUSES: [Cause; 15] = [
     Cause {
-        messages: &[&[
-            "could not map anonymous shared memory",
-            "Cannot allocate memory",
-        ]],
-        code: "no_memory_for_segment",
-        text: "The kernel had too few huge pages, or not enough memory, for shared memory.",
-        checks: &[CheckId::Restart, CheckId::Overcommit, CheckId::MemoryLeft],
-    },
-    Cause {
-        messages: &[&["could not map anonymous shared memory", "Invalid argument"]],
+        messages: &[(MAP, EINVAL)],
         code: "no_such_size",
         text: "The kernel refused the size of the huge pages.",
         checks: &[CheckId::HugePageSize, CheckId::Restart],
+        otherwise: Status::Ok,
     },
     Cause {
-        messages: &[
-            &["could not map anonymous shared memory", "Permission denied"],
-            &[
-                "could not map anonymous shared memory",
-                "Operation not permitted",
-            ],
-        ],
+        messages: &[(MAP, DENIED)],
         code: "security_module",
         text: "A security module (SELinux, AppArmor) or a seccomp filter refused this mapping. Its \
             messages are in the audit log or the kernel log.",
         checks: &[],
+        otherwise: Status::Critical,
     },
     Cause {
-        messages: &[
-            &["fork", "Resource temporarily unavailable"],
-            &["pthread_create", "Resource temporarily unavailable"],
-        ],
+        // In other languages, ENOMEM has other texts.
+        messages: &[(MAP, ANY), (SYSTEM_V, ENOMEM), (RESIZE, ENOMEM)],
+        code: "no_memory_for_segment",
+        text: "The kernel had too few huge pages, or not enough memory, for shared memory.",
+        checks: &[CheckId::Restart, CheckId::Overcommit, CheckId::MemoryLeft],
+        otherwise: Status::Ok,
+    },
+    Cause {
+        messages: &[(SYSTEM_V, EINVAL), (SYSTEM_V, ENOSPC)],
+        code: "system_v_limit",
+        text: "A limit on System V shared memory is too low: kernel.shmmax, kernel.shmall or \
+            kernel.shmmni.",
+        checks: &[],
+        otherwise: Status::Critical,
+    },
+    Cause {
+        messages: &[(RESIZE, ANY)],
+        code: "dev_shm_full",
+        text: "/dev/shm is full or too small. In a container, raise its size.",
+        checks: &[],
+        otherwise: Status::Critical,
+    },
+    Cause {
+        messages: &[("could not setup io_uring queue", ENOMEM)],
+        code: "locked_memory",
+        text: "A limit on locked memory was reached: since Linux 6.14, the kernel charges the rings \
+            of io_uring to RLIMIT_MEMLOCK. Raise LimitMEMLOCK= in the section [Service] of a drop-in \
+            (systemctl edit UNIT), or set io_method = worker.",
+        checks: &[],
+        otherwise: Status::Critical,
+    },
+    Cause {
+        messages: &[("fork", EAGAIN), ("pthread_create", EAGAIN)],
         code: "process_limit",
         text: "A limit on processes was reached: RLIMIT_NPROC of the user, TasksMax= of the unit, \
             or pids.max of a cgroup.",
         checks: &[],
+        otherwise: Status::Critical,
     },
     Cause {
-        messages: &[&["could not fork", "Cannot allocate memory"]],
+        messages: &[("could not fork", ENOMEM)],
         code: "no_memory_for_process",
         text: "The kernel refused memory for a new process.",
         checks: &[CheckId::Overcommit, CheckId::MemoryLeft],
-    },
-    Cause {
-        // Signal 7, in messages of PostgreSQL, shells and systemd.
-        messages: &[&["Bus error"], &["Main process exited", "status=7/BUS"]],
-        code: "bus_error",
-        text: "The kernel had reserved huge pages, but could not provide one of them (SIGBUS).",
-        checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
+        otherwise: Status::Ok,
     },
     Cause {
         messages: &[
-            &["A process of this unit has been killed by the OOM killer"],
-            &["Failed with result 'oom-kill'"],
+            ("pre-existing shared memory block", ANY),
+            ("lock file \"postmaster.pid\" already exists", ANY),
+        ],
+        code: "still_running",
+        text: "The data directory was in use by a server or by processes of its last run, which have \
+            to end first. Or an unrelated process has the number in postmaster.pid: look at it \
+            before you end a process or remove a file.",
+        checks: &[],
+        otherwise: Status::Unknown,
+    },
+    Cause {
+        // Signal 7, in messages of PostgreSQL, shells and systemd.
+        messages: &[
+            ("Bus error", ANY),
+            ("Main process exited", &["status=7/BUS"]),
+        ],
+        code: "bus_error",
+        text: "The kernel could not provide memory that a process accessed (SIGBUS). With huge pages, \
+            it had reserved a page and could not provide it. Otherwise: a file that became shorter, \
+            a full tmpfs, bad memory (see the kernel log), or an extension.",
+        checks: &[CheckId::CgroupFaultLimit],
+        otherwise: Status::Unknown,
+    },
+    Cause {
+        messages: &[("Memory cgroup out of memory: Kill", NAMES)],
+        code: "oom_kill_in_cgroup",
+        text: "A cgroup reached its memory limit, and the kernel killed a process of PostgreSQL. \
+            While the server runs, the check oom_protection judges which process is killed.",
+        checks: &[CheckId::MemoryLeft],
+        otherwise: Status::Unknown,
+    },
+    Cause {
+        messages: &[("Out of memory: Kill", NAMES)],
+        code: "oom_kill_on_host",
+        text: "The host had no memory left, and the kernel killed a process of PostgreSQL. While the \
+            server runs, the check oom_protection judges which process is killed.",
+        checks: &[CheckId::MemoryLeft, CheckId::Overcommit],
+        otherwise: Status::Unknown,
+    },
+    Cause {
+        messages: &[
+            (
+                "A process of this unit has been killed by the OOM killer",
+                ANY,
+            ),
+            ("systemd-oomd killed", &["in this unit"]),
+            ("Failed with result 'oom-kill'", ANY),
         ],
         code: "unit_stopped_after_oom_kill",
         text: "The OOM killer killed a process of the unit, and systemd then stopped the whole \
             server (OOMPolicy=stop). To let PostgreSQL recover by itself, set OOMPolicy=continue \
-            in the section [Service] of a drop-in (systemctl edit UNIT).",
+            in the section [Service] of a drop-in (systemctl edit UNIT). If it was systemd-oomd, set \
+            ManagedOOMPreference=avoid there.",
         checks: &[CheckId::MemoryLeft],
+        otherwise: Status::Unknown,
     },
     Cause {
         messages: &[
-            &["terminated by signal 9"],
-            &["Main process exited", "status=9/KILL"],
+            ("terminated by signal 9", ANY),
+            ("Main process exited", &["status=9/KILL"]),
         ],
         code: "killed",
         text: "A process of the server was killed: by the OOM killer, by systemd after a timeout, \
             or by a person.",
-        checks: &[CheckId::MemoryLeft, CheckId::Restart],
+        checks: &[CheckId::MemoryLeft],
+        otherwise: Status::Unknown,
     },
     Cause {
-        messages: &[&["contains errors"]],
+        messages: &[
+            ("contains errors", ANY),
+            ("requested shared memory size overflows size_t", ANY),
+        ],
         code: "configuration",
-        text: "A configuration file has an error.",
+        text: "A configuration file has an error, or a value that is too large.",
         checks: &[CheckId::PendingSettings],
+        otherwise: Status::Ok,
     },
 ];
 
@@ -197,8 +280,11 @@ impl<'a> Line<'a> {
         let (Self::Labeled(_, text) | Self::Plain(text)) = self else {
             return None;
         };
-        let has = |words: &&[&str]| words.iter().all(|words| text.contains(words));
-        CAUSES.iter().find(|cause| cause.messages.iter().any(&has))
+        let is_about = |(message, also): &(&str, &[&str])| {
+            text.contains(message) && also.iter().any(|also| text.contains(also))
+        };
+        let mut causes = CAUSES.iter();
+        causes.find(|cause| cause.messages.iter().any(is_about))
     }
 
     /// A message that ends a session or the server.
@@ -488,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn error_number_determines_the_cause() {
+    fn message_and_error_number_determine_the_cause() {
         const MAP: &str = "could not map anonymous shared memory";
         for (line, expected) in [
             (
@@ -507,7 +593,54 @@ mod tests {
                 format!("FATAL:  {MAP}: Operation not permitted"),
                 Some("security_module"),
             ),
-            (format!("FATAL:  {MAP}: Bad address"), None),
+            // musl, and another language.
+            (
+                format!("FATAL:  {MAP}: Out of memory"),
+                Some("no_memory_for_segment"),
+            ),
+            (
+                format!("FATAL:  {MAP}: Nicht genügend Hauptspeicher verfügbar"),
+                Some("no_memory_for_segment"),
+            ),
+            (
+                "FATAL:  could not create shared memory segment: Cannot allocate memory".to_owned(),
+                Some("no_memory_for_segment"),
+            ),
+            (
+                "FATAL:  could not create shared memory segment: Invalid argument".to_owned(),
+                Some("system_v_limit"),
+            ),
+            (
+                "FATAL:  could not create shared memory segment: No space left on device"
+                    .to_owned(),
+                Some("system_v_limit"),
+            ),
+            (
+                "FATAL:  could not create shared memory segment: Permission denied".to_owned(),
+                None,
+            ),
+            (
+                "FATAL:  could not resize shared memory segment \"/PostgreSQL.7\" to 1 bytes: x"
+                    .to_owned(),
+                Some("dev_shm_full"),
+            ),
+            (
+                "FATAL:  requested shared memory size overflows size_t".to_owned(),
+                Some("configuration"),
+            ),
+            (
+                "FATAL:  could not setup io_uring queue: Cannot allocate memory".to_owned(),
+                Some("locked_memory"),
+            ),
+            // PostgreSQL has a hint for it.
+            (
+                "FATAL:  could not setup io_uring queue: Operation not permitted".to_owned(),
+                None,
+            ),
+            (
+                "LOG:  could not fork worker process: Out of memory".to_owned(),
+                Some("no_memory_for_process"),
+            ),
             (
                 "LOG:  could not fork new process for connection: Resource temporarily unavailable"
                     .to_owned(),
@@ -526,6 +659,27 @@ mod tests {
                 "x.service: A process of this unit has been killed by the OOM killer.".to_owned(),
                 Some("unit_stopped_after_oom_kill"),
             ),
+            (
+                "x.service: systemd-oomd killed 3 process(es) in this unit.".to_owned(),
+                Some("unit_stopped_after_oom_kill"),
+            ),
+            (
+                "Out of memory: Killed process 7 (postgres) total-vm:1kB, anon-rss:1kB".to_owned(),
+                Some("oom_kill_on_host"),
+            ),
+            (
+                "Memory cgroup out of memory: Kill process 7 (postmaster) score 9".to_owned(),
+                Some("oom_kill_in_cgroup"),
+            ),
+            ("Out of memory: Killed process 7 (mysqld)".to_owned(), None),
+            (
+                "FATAL:  pre-existing shared memory block (key 1, ID 2) is still in use".to_owned(),
+                Some("still_running"),
+            ),
+            (
+                "FATAL:  lock file \"postmaster.pid\" already exists".to_owned(),
+                Some("still_running"),
+            ),
             // In another language, or about something else.
             (
                 "x.service: Control process exited, code=killed, status=9/KILL".to_owned(),
@@ -533,10 +687,6 @@ mod tests {
             ),
             (
                 "致命错误:  锁文件 \"postmaster.pid\" 已经存在".to_owned(),
-                None,
-            ),
-            (
-                "FATAL:  lock file \"postmaster.pid\" already exists".to_owned(),
                 None,
             ),
         ] {

@@ -96,7 +96,7 @@ impl Plan {
         let all = Desired::of(machine, pending).and_then(towards);
         let all = all.or_else(|decision| {
             // Pages for other servers must not keep this one from pages that exist.
-            let own = Desired::of(&desired::without_requests(machine), pending).and_then(towards);
+            let own = Desired::of(&machine.without_requests(), pending).and_then(towards);
             let mut own = own.unwrap_or_default();
             // For a bound server, no step adds pages to a pool: it makes surplus pages persistent.
             let adds_pages =

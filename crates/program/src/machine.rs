@@ -49,6 +49,7 @@ use crate::{
     is_root,
     next_start::NextStart,
     planned::{Detail, Settings, WATCHED},
+    reservations::has_started,
     root,
     search::{self, Found},
     target::Target,
@@ -88,7 +89,7 @@ pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, 
     let options = target.options(options);
     let Some(pid) = target.postmaster else {
         let next = NextStart::read(&options, Detail::All)?;
-        return Ok(stopped(&next, ServerState::Stopped)?);
+        return stopped(&next, ServerState::Stopped);
     };
     let root = root();
     search::start();
@@ -123,7 +124,12 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
 
 /// A server that does not run, as if it were started from this process: with the same cgroups, NUMA
 /// nodes and environment.
-pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Machine, ReadError> {
+///
+/// Errors: processes of its last run still have its memory.
+pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Machine, Error> {
+    if let Some(data) = &next.data_directory {
+        has_started(data, next.owner)?;
+    }
     let root = root();
     search::start();
     let settings = next.settings.as_ref().ok();

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The checks that are about a start.
-const ABOUT_START: [CheckId; 3] = [
+pub(crate) const ABOUT_START: [CheckId; 3] = [
     CheckId::CgroupFaultLimit,
     CheckId::Restart,
     CheckId::PendingSettings,

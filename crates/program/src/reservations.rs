@@ -16,6 +16,7 @@ use host::{
         error::{absent_or, of_start},
         process::{Process, status},
     },
+    next_start::failed_start::FailedStart,
     units::{PageSize, Pages},
 };
 use rustix::{
@@ -28,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     command::{is_interrupted, within},
     error::Error,
-    postgres::works_for,
+    postgres::{self, works_for},
     root,
 };
 
@@ -69,20 +70,28 @@ impl Reservation {
                 Some(self.pages.saturating_sub(held))
             }
             _ => {
-                let has_started = is_in_use(&self.data_directory, self.owner);
-                (!has_started.unwrap_or(false)).then_some(self.pages)
+                let holders = holders(&self.data_directory, self.owner);
+                holders.unwrap_or_default().is_empty().then_some(self.pages)
             }
         }
     }
 }
 
 /// Whether a server of this user runs in this directory and has its shared memory, which it
-/// allocates after it has written its lock file and loaded libraries. Reads no file of the user.
+/// allocates after it has written its lock file and loaded libraries.
 ///
-/// Errors: a process of the user makes the read wait.
+/// Errors: PostgreSQL refuses to start, because the postmaster has ended, and other processes of
+/// the server still have its shared memory; a process or a file of the user makes the read wait.
 pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
     let data = data.to_owned();
-    within(READ_LIMIT, move || is_in_use(&data, owner)).unwrap_or_else(|errno| {
+    let read = move || {
+        let holders = holders(&data, owner)?;
+        match holders.is_empty() || postgres::running(&data).is_some() {
+            true => Ok(!holders.is_empty()),
+            false => Err(still_held(&holders)),
+        }
+    };
+    within(READ_LIMIT, read).unwrap_or_else(|errno| {
         Err(Error::new(format!(
             "its processes could not be read: {}",
             of_start(&errno.into())
@@ -90,9 +99,28 @@ pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error
     })
 }
 
-fn is_in_use(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
+/// The error about processes without a postmaster.
+fn still_held(holders: &[u32]) -> Error {
+    const MOST: usize = 5;
+    let shown: Vec<_> = holders.iter().take(MOST).map(u32::to_string).collect();
+    let more = if holders.len() > MOST { ", …" } else { "" };
+    let pids = shown.join(", ");
+    Error::Refused(FailedStart {
+        message: format!(
+            "processes of this server still run (PID {pids}{more}) and hold its memory"
+        ),
+        hint: Some("A start fails until they have ended. End them, then start the server".into()),
+        is_of_configuration: true,
+        ..FailedStart::default()
+    })
+}
+
+/// The processes of this user that work in this directory and have shared memory. Reads no file of
+/// the user.
+fn holders(data: &Path, owner: Option<u32>) -> Result<Vec<u32>, Error> {
     let root = root();
     let mut buffer = Vec::new();
+    let mut holders = Vec::new();
     for pid in Process::numbers(&root)? {
         if !works_for(pid, data, owner) {
             continue;
@@ -104,10 +132,10 @@ fn is_in_use(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
             shared.is_some_and(|bytes| bytes > 0)
         };
         if absent_or(memory)?.is_ok_and(has_pages) {
-            return Ok(true);
+            holders.push(pid);
         }
     }
-    Ok(false)
+    Ok(holders)
 }
 
 /// All reservations, locked against other runs.
@@ -280,9 +308,12 @@ mod tests {
                 .expect("a process");
             let deadline = Instant::now() + Duration::from_secs(20);
             let limit = if expected { deadline } else { Instant::now() };
-            while !has_started(&data, None).unwrap_or(false) && Instant::now() < limit {
+            // Not the postmaster, which a lock file would name.
+            let is_refused = || matches!(has_started(&data, None), Err(Error::Refused(_)));
+            while !is_refused() && Instant::now() < limit {
                 thread::sleep(Duration::from_millis(10));
             }
+            assert_eq!(is_refused(), expected);
             assert_eq!(reservations.forget_started(), expected);
             server.kill().expect("ended");
             server.wait().expect("ended");

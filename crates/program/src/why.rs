@@ -14,7 +14,10 @@ use advice::{
     answer::Answer,
     check::{CheckId, CheckResult, Status},
     failure::{self, Failure},
-    model::machine::{Machine, ServerState},
+    model::{
+        machine::{Machine, ServerState},
+        start::{self, StartOutcome},
+    },
     render,
 };
 use clap::Args;
@@ -28,6 +31,7 @@ use crate::{
     machine,
     next_start::NextStart,
     planned::Detail,
+    preflight::ABOUT_START,
     root,
     status::{Format, with_state},
     target::Target,
@@ -38,8 +42,7 @@ const LONGEST: u64 = 256 << 10;
 
 const JOURNAL: &str = "the journal, which has messages of all servers of this user";
 
-const UNCLASSIFIED: &str = "This message could not be classified. It is not about memory, huge \
-    pages or configuration, or is not in English.";
+const UNCLASSIFIED: &str = "This program does not know this message.";
 
 /// The options of `why`.
 #[derive(Args)]
@@ -63,21 +66,19 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         ));
     }
     let next = NextStart::read(&target.options(&options.server), Detail::All)?;
-    let machine = machine::stopped(&next, ServerState::Stopped)?;
+    // Whatever other servers request, this server is to start.
+    let machine = machine::stopped(&next, ServerState::Stopped)?.without_requests();
     let (source, log) = log(options, &target, &next)?;
     let last = failure::last(&log);
     let cause = last.as_ref().and_then(|last| last.cause);
     let named = cause.map_or(&[][..], |cause| cause.checks);
-    // These can prevent a start now, even if the log has another reason.
-    let always = [
-        CheckId::Restart,
-        CheckId::PendingSettings,
-        CheckId::CgroupFaultLimit,
-    ];
-    let is_about_it = |id: CheckId| named.contains(&id) || always.contains(&id);
     let answer = Answer::of(&machine);
-    let mut checks = answer.chosen(is_about_it);
-    checks.retain(|check| check.finding.status.needs_attention());
+    let checks = answer.chosen(|id| {
+        let status = answer.finding(id).map(|finding| finding.status);
+        // Warnings do not keep the server down, unless the cause is about them.
+        status == Some(Status::Critical) && ABOUT_START.contains(&id)
+            || status.is_some_and(Status::needs_attention) && named.contains(&id)
+    });
     let worst = checks.iter().map(|check| check.finding.status).max();
     let text = match options.format {
         Format::Json => {
@@ -95,13 +96,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     Ok(Done {
         text,
-        exit_status: match (worst, cause) {
-            (Some(worst), _) => crate::exit_status(worst),
-            // A reason that no check is about.
-            (None, Some(cause)) if cause.checks.is_empty() => crate::exit_status(Status::Critical),
-            (None, Some(_)) => 0,
-            (None, None) => 3,
-        },
+        exit_status: crate::exit_status(match (worst, cause) {
+            (Some(worst), _) => worst,
+            (None, Some(cause)) => cause.otherwise,
+            (None, None) => Status::Unknown,
+        }),
     })
 }
 
@@ -132,7 +131,13 @@ fn to_text(
     match checks {
         [] => {
             if let Some(restart) = answer.finding(CheckId::Restart) {
-                let _ = writeln!(text, "Now: {}", restart.text);
+                let falls_back = matches!(start::outcome(machine), StartOutcome::SmallPages(..));
+                let size = machine.base_size();
+                let note = match restart.status {
+                    Status::Warning if falls_back => format!(" It would use {size} pages."),
+                    _ => String::new(),
+                };
+                let _ = writeln!(text, "Now: {}{note}", restart.text);
             }
         }
         checks => {

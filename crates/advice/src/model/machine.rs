@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use host::server::{
+    configuration::RequestedPages,
     facts::Facts,
     setting::{FileLine, SettingSource},
     state::{AllowedNodes, Backing, HugePages, Server, SharedMemoryType, State},
@@ -109,6 +110,19 @@ impl Machine {
         let mut machine = self.clone();
         if next != self.next_start() {
             machine.state.next.server = Some(next);
+        }
+        machine
+    }
+
+    /// This machine without the requests of other servers. The pool does not grow for them, but
+    /// idle pages stay.
+    #[must_use]
+    pub fn without_requests(&self) -> Self {
+        let mut machine = self.clone();
+        for server in machine.state.other_servers.iter_mut().flatten() {
+            if server.huge_pages.value() != Some(HugePages::Off) {
+                server.huge_pages = RequestedPages::Unknown(None);
+            }
         }
         machine
     }
