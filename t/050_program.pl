@@ -85,6 +85,58 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	$node->start;
 }
 
+# why plans for this server alone. Warnings are printed only below a cause that is about them.
+my $other = new_server('other');
+{
+	my $data = $node->data_dir;
+	my $log = "$scratch/failed.log";
+	$node->stop;
+	set_pool($kb, 0);
+	my ($io_uring, $map) = ('could not setup io_uring queue: Cannot allocate memory', 'could not map anonymous shared memory: Out of memory');
+	for (
+		[ $io_uring, 'try', 'locked_memory', qr/^Now: A start would not get huge pages\. .* It would use \d+ kB pages\.$/m ],
+		[ $io_uring, 'on', 'locked_memory', qr/^  critical: A start would fail.*^    sysctl -w/ms ],
+		[ $map, 'try', 'no_memory_for_segment', qr/^  warning: A start would not get huge pages.*^    sysctl -w/ms ],
+		[ 'LOG:  server process (PID 7) was terminated by signal 7: Bus error', 'off', 'bus_error', qr/^Now: The next start uses huge_pages = off\.$/m ])
+	{
+		my ($message, $value, $code, $now) = @$_;
+		append_to_file($log, $message =~ /^LOG/ ? "$message\n" : "FATAL:  $message\n");
+		my @why = ('why', '-D', $data, '--log', $log, '-c', "huge_pages=$value");
+		my ($status, $out) = hugeinfo(@why);
+		is($status, { try => $code eq 'locked_memory' ? 2 : 1, on => 2, off => 3 }->{$value}, "why: $code, $value: exit status");
+		like($out, $now, "why: $code, $value");
+		unlike($out, qr/@{[ $other->port ]}|restart the server/, "why: $code, $value: no other server");
+		unlike($out, qr/sysctl/, "why: $code, $value: no step") if $now !~ /sysctl/;
+		is(JSON::PP->new->decode((hugeinfo(@why, '--format', 'json'))[1])->{code}, $code, "why: $code, $value: the code");
+		unlink $log;
+	}
+	$node->start;
+}
+
+# Processes of a killed postmaster have its memory. There is no other step before they have ended.
+{
+	my $data = $other->data_dir;
+	my $busy = IPC::Run::start([ 'psql', '-X', '-d', $other->connstr('postgres'), '-c', 'DO $$ BEGIN LOOP END LOOP; END $$' ], '<', '/dev/null', '>', \my $none, '2>', \my $ended);
+	my $pid;
+	until_true(sub { $pid = $other->safe_psql('postgres', q(SELECT pid FROM pg_stat_activity WHERE query LIKE 'DO %')) });
+	$other->kill9;
+	for my $verb (['status'], ['why'], ['preflight'], [ 'ensure', '--dry-run' ])
+	{
+		my ($status, $out, $error) = hugeinfo(@$verb, '-D', $data);
+		is($status, 2, "killed postmaster: @$verb: exit status");
+		like("$out$error", qr/processes of this server still run \(PID [^)]*\b$pid\b[^)]*\) and hold its memory\n.*End them, then start the server/, "killed postmaster: @$verb");
+		unlike("$out$error", qr/sysctl|huge pages|4 kB/, "killed postmaster: @$verb: nothing else");
+	}
+	my ($started, $log) = starts($other);
+	ok(!$started, 'killed postmaster: it does not start');
+	like($log, qr/pre-existing shared memory block|"postmaster\.pid" already exists/, 'killed postmaster: why it does not start');
+	kill 'TERM', $pid;
+	$busy->finish;
+	ok(until_true(sub { !-e "/proc/$pid/cwd" }), 'killed postmaster: the last process ends');
+	my ($status, $out) = hugeinfo('why', '-D', $data, '--log', $other->logfile, '--format', 'json');
+	is(JSON::PP->new->decode($out)->{code}, 'still_running', 'killed postmaster: the cause');
+}
+
 # Without a data directory, as for a new cluster.
 {
 	my $new = PostgreSQL::Test::Cluster->new('new');

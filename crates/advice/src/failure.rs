@@ -32,8 +32,19 @@ pub struct Cause {
     pub text: &'static str,
     /// The checks that have the figures and the remedy. Empty: no check is about it.
     pub checks: &'static [CheckId],
-    /// The status if none of these checks finds a problem.
-    pub otherwise: Status,
+}
+
+impl Cause {
+    /// The status if none of its checks finds a problem.
+    pub fn status_without_problem(&self) -> Status {
+        let judges_start = |id| matches!(id, &(CheckId::Restart | CheckId::PendingSettings));
+        match self.checks {
+            [] => Status::Critical,
+            checks if checks.iter().any(judges_start) => Status::Ok,
+            // Other checks know only some of the possible reasons.
+            _ => Status::Unknown,
+        }
+    }
 }
 
 /// The text of error numbers in glibc and musl. Other languages have other texts.
@@ -60,7 +71,6 @@ const CAUSES: [Cause; 15] = [
         code: "no_such_size",
         text: "The kernel refused the size of the huge pages.",
         checks: &[CheckId::HugePageSize, CheckId::Restart],
-        otherwise: Status::Ok,
     },
     Cause {
         messages: &[(MAP, DENIED)],
@@ -68,7 +78,6 @@ const CAUSES: [Cause; 15] = [
         text: "A security module (SELinux, AppArmor) or a seccomp filter refused this mapping. Its \
             messages are in the audit log or the kernel log.",
         checks: &[],
-        otherwise: Status::Critical,
     },
     Cause {
         // In other languages, ENOMEM has other texts.
@@ -76,7 +85,6 @@ const CAUSES: [Cause; 15] = [
         code: "no_memory_for_segment",
         text: "The kernel had too few huge pages, or not enough memory, for shared memory.",
         checks: &[CheckId::Restart, CheckId::Overcommit, CheckId::MemoryLeft],
-        otherwise: Status::Ok,
     },
     Cause {
         messages: &[(SYSTEM_V, EINVAL), (SYSTEM_V, ENOSPC)],
@@ -84,14 +92,12 @@ const CAUSES: [Cause; 15] = [
         text: "A limit on System V shared memory is too low: kernel.shmmax, kernel.shmall or \
             kernel.shmmni.",
         checks: &[],
-        otherwise: Status::Critical,
     },
     Cause {
         messages: &[(RESIZE, ANY)],
         code: "dev_shm_full",
         text: "/dev/shm is full or too small. In a container, raise its size.",
         checks: &[],
-        otherwise: Status::Critical,
     },
     Cause {
         messages: &[("could not setup io_uring queue", ENOMEM)],
@@ -100,7 +106,6 @@ const CAUSES: [Cause; 15] = [
             of io_uring to RLIMIT_MEMLOCK. Raise LimitMEMLOCK= in the section [Service] of a drop-in \
             (systemctl edit UNIT), or set io_method = worker.",
         checks: &[],
-        otherwise: Status::Critical,
     },
     Cause {
         messages: &[("fork", EAGAIN), ("pthread_create", EAGAIN)],
@@ -108,14 +113,12 @@ const CAUSES: [Cause; 15] = [
         text: "A limit on processes was reached: RLIMIT_NPROC of the user, TasksMax= of the unit, \
             or pids.max of a cgroup.",
         checks: &[],
-        otherwise: Status::Critical,
     },
     Cause {
         messages: &[("could not fork", ENOMEM)],
         code: "no_memory_for_process",
         text: "The kernel refused memory for a new process.",
         checks: &[CheckId::Overcommit, CheckId::MemoryLeft],
-        otherwise: Status::Ok,
     },
     Cause {
         messages: &[
@@ -127,7 +130,6 @@ const CAUSES: [Cause; 15] = [
             to end first. Or an unrelated process has the number in postmaster.pid: look at it \
             before you end a process or remove a file.",
         checks: &[],
-        otherwise: Status::Unknown,
     },
     Cause {
         // Signal 7, in messages of PostgreSQL, shells and systemd.
@@ -140,7 +142,6 @@ const CAUSES: [Cause; 15] = [
             it had reserved a page and could not provide it. Otherwise: a file that became shorter, \
             a full tmpfs, bad memory (see the kernel log), or an extension.",
         checks: &[CheckId::CgroupFaultLimit],
-        otherwise: Status::Unknown,
     },
     Cause {
         messages: &[("Memory cgroup out of memory: Kill", NAMES)],
@@ -148,7 +149,6 @@ const CAUSES: [Cause; 15] = [
         text: "A cgroup reached its memory limit, and the kernel killed a process of PostgreSQL. \
             While the server runs, the check oom_protection judges which process is killed.",
         checks: &[CheckId::MemoryLeft],
-        otherwise: Status::Unknown,
     },
     Cause {
         messages: &[("Out of memory: Kill", NAMES)],
@@ -156,7 +156,6 @@ const CAUSES: [Cause; 15] = [
         text: "The host had no memory left, and the kernel killed a process of PostgreSQL. While the \
             server runs, the check oom_protection judges which process is killed.",
         checks: &[CheckId::MemoryLeft, CheckId::Overcommit],
-        otherwise: Status::Unknown,
     },
     Cause {
         messages: &[
@@ -173,7 +172,6 @@ const CAUSES: [Cause; 15] = [
             in the section [Service] of a drop-in (systemctl edit UNIT). If it was systemd-oomd, set \
             ManagedOOMPreference=avoid there.",
         checks: &[CheckId::MemoryLeft],
-        otherwise: Status::Unknown,
     },
     Cause {
         messages: &[
@@ -181,10 +179,9 @@ const CAUSES: [Cause; 15] = [
             ("Main process exited", &["status=9/KILL"]),
         ],
         code: "killed",
-        text: "A process of the server was killed: by the OOM killer, by systemd after a timeout, \
-            or by a person.",
+        text: "A process of the server was killed: by the OOM killer (see journalctl -k), by systemd \
+            after a timeout, or by a person.",
         checks: &[CheckId::MemoryLeft],
-        otherwise: Status::Unknown,
     },
     Cause {
         messages: &[
@@ -194,7 +191,6 @@ const CAUSES: [Cause; 15] = [
         code: "configuration",
         text: "A configuration file has an error, or a value that is too large.",
         checks: &[CheckId::PendingSettings],
-        otherwise: Status::Ok,
     },
 ];
 

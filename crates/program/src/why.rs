@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         text,
         exit_status: crate::exit_status(match (worst, cause) {
             (Some(worst), _) => worst,
-            (None, Some(cause)) => cause.otherwise,
+            (None, Some(cause)) => cause.status_without_problem(),
             (None, None) => Status::Unknown,
         }),
     })
