@@ -102,9 +102,9 @@ const CAUSES: [Cause; 15] = [
     Cause {
         messages: &[("could not setup io_uring queue", ENOMEM)],
         code: "locked_memory",
-        text: "A limit on locked memory was reached: since Linux 6.14, the kernel charges the rings \
-            of io_uring to RLIMIT_MEMLOCK. Raise LimitMEMLOCK= in the section [Service] of a drop-in \
-            (systemctl edit UNIT), or set io_method = worker.",
+        text: "A limit on locked memory was reached: since Linux 6.14, the kernel charges the \
+            rings of io_uring to RLIMIT_MEMLOCK. Raise LimitMEMLOCK= in the section [Service] of a \
+            drop-in (systemctl edit UNIT), or set io_method = worker.",
         checks: &[],
     },
     Cause {
@@ -126,9 +126,9 @@ const CAUSES: [Cause; 15] = [
             ("lock file \"postmaster.pid\" already exists", ANY),
         ],
         code: "still_running",
-        text: "The data directory was in use by a server or by processes of its last run, which have \
-            to end first. Or an unrelated process has the number in postmaster.pid: look at it \
-            before you end a process or remove a file.",
+        text: "The data directory was in use by a server or by processes of its last run, which \
+            have to end first. Or an unrelated process has the number in postmaster.pid: look at \
+            it before you end a process or remove a file.",
         checks: &[],
     },
     Cause {
@@ -138,9 +138,9 @@ const CAUSES: [Cause; 15] = [
             ("Main process exited", &["status=7/BUS"]),
         ],
         code: "bus_error",
-        text: "The kernel could not provide memory that a process accessed (SIGBUS). With huge pages, \
-            it had reserved a page and could not provide it. Otherwise: a file that became shorter, \
-            a full tmpfs, bad memory (see the kernel log), or an extension.",
+        text: "The kernel could not provide memory that a process accessed (SIGBUS). With huge \
+            pages, it had reserved a page and could not provide it. Otherwise: a file that became \
+            shorter, a full tmpfs, bad memory (see the kernel log), or an extension.",
         checks: &[CheckId::CgroupFaultLimit],
     },
     Cause {
@@ -153,8 +153,8 @@ const CAUSES: [Cause; 15] = [
     Cause {
         messages: &[("Out of memory: Kill", NAMES)],
         code: "oom_kill_on_host",
-        text: "The host had no memory left, and the kernel killed a process of PostgreSQL. While the \
-            server runs, the check oom_protection judges which process is killed.",
+        text: "The host had no memory left, and the kernel killed a process of PostgreSQL. While \
+            the server runs, the check oom_protection judges which process is killed.",
         checks: &[CheckId::MemoryLeft, CheckId::Overcommit],
     },
     Cause {
@@ -169,8 +169,8 @@ const CAUSES: [Cause; 15] = [
         code: "unit_stopped_after_oom_kill",
         text: "The OOM killer killed a process of the unit, and systemd then stopped the whole \
             server (OOMPolicy=stop). To let PostgreSQL recover by itself, set OOMPolicy=continue \
-            in the section [Service] of a drop-in (systemctl edit UNIT). If it was systemd-oomd, set \
-            ManagedOOMPreference=avoid there.",
+            in the section [Service] of a drop-in (systemctl edit UNIT). If it was systemd-oomd, \
+            set ManagedOOMPreference=avoid there.",
         checks: &[CheckId::MemoryLeft],
     },
     Cause {
@@ -179,8 +179,8 @@ const CAUSES: [Cause; 15] = [
             ("Main process exited", &["status=9/KILL"]),
         ],
         code: "killed",
-        text: "A process of the server was killed: by the OOM killer (see journalctl -k), by systemd \
-            after a timeout, or by a person.",
+        text: "A process of the server was killed: by the OOM killer (see journalctl -k), by \
+            systemd after a timeout, or by a person.",
         checks: &[CheckId::MemoryLeft],
     },
     Cause {
