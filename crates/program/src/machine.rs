@@ -127,8 +127,10 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
 ///
 /// Errors: processes of its last run still have its memory.
 pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Machine, Error> {
-    if let Some(data) = &next.data_directory {
-        has_started(data, next.owner)?;
+    if let Some(data) = &next.data_directory
+        && let Err(error @ Error::Refused(_)) = has_started(data, next.owner)
+    {
+        return Err(error);
     }
     let root = root();
     search::start();
