@@ -1,6 +1,7 @@
-//! Charts as inline SVG. Widths are percentages, so that charts fit any screen. All their text is
-//! HTML next to them, because mail programs drop pictures.
+//! Charts as inline SVG. Widths are percentages, so that charts fit any screen. Except for the labels
+//! of axes, all their text is HTML next to them, because mail programs drop pictures.
 
+use host::units::Bytes;
 use maud::{Markup, Render, html};
 
 /// The meaning of a color or pattern, the same in all charts. The style sheet has the colors.
@@ -65,6 +66,25 @@ pub(crate) fn bar(label: &str, parts: &[(Color, u64)], full: u64) -> Markup {
             }
         }
     }
+}
+
+/// The axis below bars that are `full` bytes long.
+pub(crate) fn axis(full: u64) -> Markup {
+    html! {
+        svg class="axis" width="100%" height="20" aria-hidden="true" {
+            @for tick in ticks(full) {
+                @let x = format!("{:.2}%", percent(tick, full));
+                line x1=(x) x2=(x) y2="5" {}
+                text x=(x) y="18" { (Bytes(tick)) }
+            }
+        }
+    }
+}
+
+/// Three to five round sizes up to this one: multiples of a power of two.
+pub(crate) fn ticks(full: u64) -> impl Iterator<Item = u64> {
+    let step = 1 << (full / 3).max(1).ilog2();
+    (1..=full / step).map(move |tick| tick * step)
 }
 
 /// Explains parts of charts.

@@ -199,13 +199,14 @@ fn healthy_server_has_nothing_to_do() {
     let html = page(&fixtures::healthy());
     let text = text(&html);
     for words in [
-        "420\u{a0}kB instead of 210\u{a0}MB of page tables",
+        "420\u{a0}kB instead of 210\u{a0}MB of page tables for shared memory, once 100 connections use \
+         all of it, thanks to huge pages.",
         "On 537 huge pages of 2 MB. A restart would get them again.",
         "No action is needed.",
         "in use by this server: 537 (1074 MB)",
         "537 are needed. A restart would get huge pages.",
-        "2 MB pages, in use: up to 420 kB for shared memory",
-        "16 connections now, 21 processes: ",
+        "2 MB pages, in use: up to 420 kB",
+        "21 processes have 7292 kB of page tables, for shared and private memory.",
         "db1.example.com",
     ] {
         assert!(text.contains(words), "{words}");
@@ -220,10 +221,13 @@ fn fallen_back_server_gets_steps() {
     let text = text(&html);
     for words in [
         "232\u{a0}MB \u{2192} about\u{a0}21\u{a0}MB of page tables, after one restart.",
-        "Once 100 connections use all shared memory: 3200\u{a0}MB \u{2192} 6400\u{a0}kB.",
+        "21 processes have 232 MB of page tables, for shared and private memory. On 2 MB pages, they \
+         would have about 21 MB.",
+        "4 kB pages, in use: up to 3200 MB",
+        "1 GB2 GB3 GB",
         "sysctl -w vm.nr_hugepages=8192",
         "missing: 8092 (16 GB)",
-        "8092 too few for this server. A restart would not get huge pages.",
+        "8192 are needed. A restart would not get huge pages.",
         "ends all sessionsrestart PostgreSQLWhy: ",
         "Then hugeinfo_status: ok: On 8192 huge pages of 2 MB.",
         "huge_pages (same cause: ",
@@ -247,8 +251,8 @@ fn new_server_gets_the_forecast_as_headline() {
     for process in &mut subject.machine.state.processes {
         process.page_tables = Some(1 << 20);
     }
-    let words = "3200\u{a0}MB \u{2192} 6400\u{a0}kB of page tables once 100 connections use all \
-                 shared memory, after one restart.";
+    let words = "3200\u{a0}MB \u{2192} 6400\u{a0}kB of page tables for shared memory, once 100 \
+                 connections use all of it, after one restart.";
     assert!(text(&page(&subject)).contains(words));
 }
 
@@ -276,7 +280,7 @@ fn idle_pages_are_wasted_unless_something_could_need_them() {
 fn saved_row_is_compared() {
     let text = text(&page(&fixtures::compared()));
     for words in [
-        "50\u{a0}MB \u{2192} 7292\u{a0}kB of page tables, before and now. In total: ",
+        "50\u{a0}MB \u{2192} 7292\u{a0}kB of page tables, before and now.",
         "Before: 1385 MB",
         " page tables50 MB7292 kB\u{2212}43 MB",
     ] {
@@ -291,7 +295,7 @@ fn comparison_adds_up_what_is_known_at_both_times() {
     subject.footprint.other_shared = None;
     let text = text(&page(&subject));
     for words in [
-        "In total, without other shared memory: ",
+        "in total, without other shared memory1384 MB1165 MB",
         "Before: 1384 MB",
         "Now: 1165 MB",
     ] {
@@ -314,7 +318,7 @@ fn processes_of_one_kind_share_a_row() {
 
 #[test]
 fn pools_show_the_sum_of_the_demands() {
-    let sum = "Needed: 609 = 537 for this server + 72 for the server on port 5433 \
+    let sum = "missing: 72 (144 MB)Needed: 609 = 537 for this server + 72 for the server on port 5433 \
                (huge_pages = try). ";
     assert!(text(&page(&fixtures::two_servers())).contains(sum));
     let mut subject = fixtures::two_servers();

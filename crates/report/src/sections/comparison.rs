@@ -4,7 +4,7 @@ use host::units::Bytes;
 use maud::{Markup, Render, html};
 
 use crate::{
-    chart::{Color, bar, swatch},
+    chart::{Color, axis, bar, swatch},
     context::Context,
     parts::{note, section as part, size, table},
     subject::Figures,
@@ -41,6 +41,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             h3 { (label) }
             (bar(&label, &drawn, total_before.max(total_now)))
         }
+        (axis(total_before.max(total_now)))
         (table("Memory of this server", &TITLES, rows.chain([full]).collect()))
         (note(
             "The whole main segment counts, even if part of it has not been touched yet. Compare \
@@ -53,10 +54,10 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
 const TITLES: [&str; 4] = ["part", "before", "now", "difference"];
 
 /// The memory of the server at two times.
-pub(crate) struct Comparison {
+struct Comparison {
     parts: [Part; 5],
     /// The parts that are known at both times, with the whole main segment.
-    pub(crate) total: (u64, u64),
+    total: (u64, u64),
 }
 
 struct Part {
@@ -74,7 +75,7 @@ impl Part {
 }
 
 impl Comparison {
-    pub(crate) fn new(before: &Figures, now: &Figures) -> Self {
+    fn new(before: &Figures, now: &Figures) -> Self {
         let part = |color, name, figure: fn(&Figures) -> Option<u64>| Part {
             color,
             name,
@@ -101,7 +102,7 @@ impl Comparison {
     }
 
     /// The title of the total, with the parts that it leaves out.
-    pub(crate) fn title_of_total(&self) -> String {
+    fn title_of_total(&self) -> String {
         let unknown = self.parts.iter().filter(|part| part.both().is_none());
         let unknown: Vec<_> = unknown.map(|part| part.name).collect();
         match unknown.as_slice() {

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::page_tables::Pair;
 use crate::{
-    chart::{Color, bar, key, percent},
+    chart::{Color, axis, bar, key, percent},
     context::Context,
     parts::{note, section as part, size},
 };
@@ -112,7 +112,7 @@ fn stacked(label: &str, parts: &[Part]) -> Markup {
             };
             (color, format!("{name}: {} ({share}%)", Bytes(bytes)))
         });
-    html! { (bar(label, &drawn, full)) (key(texts)) }
+    html! { (bar(label, &drawn, full)) (axis(full)) (key(texts)) }
 }
 
 pub(crate) fn pools(context: &Context<'_>) -> Markup {
@@ -154,6 +154,7 @@ fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
     html! {
         h3 { (huge_pages(total, size)) " (" (total * size) ")" }
         (bar(&format!("Pool of {size} pages by use"), &drawn, (total + missing).0))
+        (axis(((total + missing) * size).0))
         (key(texts))
         p { @if is_requested { (need(forecast)) } @else { (would_need(forecast)) } }
     }
@@ -199,9 +200,6 @@ fn need(forecast: &Forecast) -> Markup {
             None => {
                 "Pages needed by this server: " (forecast.required) "; by others: unknown. "
             },
-        }
-        @if let Some(missing) = forecast.shortfall.filter(|&pages| pages > Pages(0)) {
-            strong { (missing) " too few for this server" } ". "
         }
         (fits)
     }

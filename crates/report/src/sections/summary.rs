@@ -5,14 +5,13 @@ use advice::{
     model::forecast::Forecast,
     runbook::Row,
 };
-use host::units::{Bytes, PageSize, Pages, capitalized, huge_pages};
+use host::units::{Bytes, PageSize, Pages, huge_pages};
 use maud::{Markup, html};
 
-use super::{comparison::Comparison, memory::uses, page_tables::Pair};
+use super::{memory::uses, page_tables::Pair};
 use crate::{
     context::Context,
     parts::{badge, count, more, section as part, step as text},
-    subject::Figures,
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -71,19 +70,14 @@ impl Headline {
     /// Measured page tables, before and now.
     fn compared(context: &Context<'_>) -> Option<Self> {
         let before = context.subject.before?;
-        let now = Figures::from(&context.subject.footprint);
-        let compared = Comparison::new(&before, &now);
+        let now = context.subject.footprint.page_tables?;
         Some(Self {
-            figure: change(before.page_tables?, now.page_tables?),
-            sentence: format!(
-                "of page tables, before and now. {}: {}.",
-                capitalized(&compared.title_of_total()),
-                change(compared.total.0, compared.total.1)
-            ),
+            figure: change(before.page_tables?, now),
+            sentence: "of page tables, before and now.".to_owned(),
         })
     }
 
-    /// Page tables that huge pages would save: now, if that is at least half of them, and with all
+    /// Page tables that huge pages would save: now, if that is at least half of them, or with all
     /// connections.
     fn saving(context: &Context<'_>) -> Option<Self> {
         let pair = Pair::of(context).filter(|pair| pair.small.is_used == Some(true))?;
@@ -91,36 +85,28 @@ impl Headline {
             true => "after one restart",
             false => "if the server used huge pages",
         };
-        let load = format!(
-            "once {} connections use all shared memory",
-            pair.max_connections
-        );
-        let then = change(pair.small.max_connections, pair.huge.max_connections);
         let now = pair.saving().filter(|(now, then)| *then <= now / 2);
         Some(match now {
             Some((before, now)) => Self {
                 figure: change(before, now).replace(ARROW, "\u{2192} about\u{a0}"),
-                sentence: format!("of page tables, {restart}. {}: {then}.", capitalized(&load)),
+                sentence: format!("of page tables, {restart}."),
             },
             None => Self {
-                figure: then,
-                sentence: format!("of page tables {load}, {restart}."),
+                figure: change(pair.small.max_connections, pair.huge.max_connections),
+                sentence: format!("of page tables for {}, {restart}.", pair.load()),
             },
         })
     }
 
-    /// Huge pages that are missing for the next restart.
+    /// Missing huge pages, as in the chart of the pool, if a restart would not get any.
     fn missing(context: &Context<'_>) -> Option<Self> {
         context.advice.is_bad(CheckId::Restart).then_some(())?;
         let target = Forecast::for_target(&context.subject.machine)?;
-        let missing = target.shortfall.filter(|&pages| pages > Pages(0))?;
+        let [_, _, _, missing, ..] = uses(&context.subject.machine, &target.pool);
         let size = PageSize(target.pool.page_bytes);
-        Some(Self {
+        (missing > Pages(0)).then(|| Self {
             figure: kept((missing * size).0),
-            sentence: format!(
-                "is missing for the next restart: {}.",
-                huge_pages(missing, size)
-            ),
+            sentence: format!("is missing in the pool: {}.", huge_pages(missing, size)),
         })
     }
 
@@ -140,21 +126,14 @@ impl Headline {
 
     /// Page tables that huge pages save.
     fn saved(context: &Context<'_>) -> Option<Self> {
-        let Pair {
-            small,
-            huge,
-            max_connections,
-        } = Pair::of(context)?;
-        (huge.is_used == Some(true)).then(|| Self {
+        let pair = Pair::of(context)?;
+        (pair.huge.is_used == Some(true)).then(|| Self {
             figure: format!(
                 "{} instead of {}",
-                kept(huge.max_connections),
-                kept(small.max_connections)
+                kept(pair.huge.max_connections),
+                kept(pair.small.max_connections)
             ),
-            sentence: format!(
-                "of page tables, thanks to huge pages, once {max_connections} connections use all \
-                 shared memory."
-            ),
+            sentence: format!("of page tables for {}, thanks to huge pages.", pair.load()),
         })
     }
 }
