@@ -134,6 +134,7 @@ go_tool() { # NAME VERSION PACKAGE TAGS
     [ ! -d "$made" ] && command -v go >/dev/null || return 0
     say "building $1 $2 below target/tools: a minute or two"
     rm -rf "$tools/$1"-*
+    mkdir -p "$tools"
     GOBIN=$made.new/usr/bin go install -trimpath -ldflags '-s -w' -tags "$4" "$3@v$2" >"$tools/$1.log" 2>&1 ||
         { cat "$tools/$1.log"; die "setup: could not build $1 $2"; }
     rm "$tools/$1.log"
