@@ -23,7 +23,7 @@ declare -A names=(
     [rpm]="*hugeinfo*-$package_version-*.rpm"
     [oci]="*hugeinfo-$version-*.oci.tar"
     [pgxn]="pg_hugeinfo-$version.zip"
-    [sbom]="*hugeinfo-$version.cdx.json"
+    [sbom]="*hugeinfo-$version-*.cdx.json"
 )
 work=${WORK:-$PWD/target/packages/build}
 source=$work/pg_hugeinfo-$version
