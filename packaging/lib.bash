@@ -23,6 +23,7 @@ declare -A names=(
     [rpm]="*hugeinfo*-$package_version-*.rpm"
     [oci]="*hugeinfo-$version-*.oci.tar"
     [pgxn]="pg_hugeinfo-$version.zip"
+    [wheel]="hugeinfo-${version/-dev/.dev0}-*.whl"
     [sbom]="*hugeinfo-$version-*.cdx.json"
 )
 work=${WORK:-$PWD/target/packages/build}

@@ -9,7 +9,7 @@ check_builders() {
     need debhelper command -v dh
     need rpm command -v rpmbuild
     need umoci command -v umoci
-    need python3 command -v python3
+    need python3-venv python3 -m ensurepip --version
 }
 
 check_judges() {
@@ -17,6 +17,18 @@ check_judges() {
     need rpmlint command -v rpmlint
     need man-db command -v man
     need unzip command -v unzip
+}
+
+# A program from PyPI, installed at the first use.
+use_maturin() {
+    local version=1.16.0 home
+    home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/maturin-$version
+    if ! "$home/bin/maturin" --version >/dev/null 2>&1; then
+        say "pip install maturin $version into $home"
+        python3 -m venv --clear "$home"
+        "$home/bin/pip" install --quiet --disable-pip-version-check "maturin==$version"
+    fi
+    PATH=$PATH:$home/bin
 }
 
 # Programs from crates.io, installed at the first use.
