@@ -38,7 +38,8 @@ declare -A crates=([cargo-cyclonedx]=0.5.9 [cargo-deny]=0.20.2 [pgxn_meta]=0.7.0
 use_crate() { # NAME
     local version=${crates[$1]} home
     home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/$1-$version
-    if ! "$home/bin/$1" --version >/dev/null 2>&1; then
+    # cargo-cyclonedx has no --version.
+    if ! "$home/bin/$1" --help >/dev/null 2>&1; then
         say "cargo install $1 $version into $home"
         CARGO_PROFILE_DEV_DEBUG=0 tools/cargo install --debug --locked --force "$1" --version "=$version" \
             --root "$home" --target-dir "$home/build"
