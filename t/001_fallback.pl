@@ -44,11 +44,11 @@ SKIP:
 			pool_available_pages => 0,
 			shortfall_pages => $need,
 			fits_after_restart => 'f',
-			recommended_nr_hugepages => $need + $seen->{asked_by_others},
+			recommended_nr_hugepages => $need + $seen->{wanted_by_others},
 		}, $name);
 	like($seen->{status}{reason}, qr/\b$need\b/, "$name: the reason names the required pages");
-	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: the remedy is a sysctl");
-	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: how_to_set is a sysctl");
+	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{wanted_by_others} ]}\b/, "$name: the remedy is a sysctl");
+	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{wanted_by_others} ]}\b/, "$name: how_to_set is a sysctl");
 }
 
 SKIP:
@@ -68,10 +68,10 @@ SKIP:
 			pool_available_pages => $need - 1,
 			shortfall_pages => 1,
 			fits_after_restart => 'f',
-			recommended_nr_hugepages => $need + $seen->{asked_by_others},
+			recommended_nr_hugepages => $need + $seen->{wanted_by_others},
 		}, $name);
 	like($seen->{status}{reason}, qr/\bNeeds $need\b.*; @{[ $need - 1 ]} are available/, "$name: the reason names the pages");
-	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: the remedy is exact");
+	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{wanted_by_others} ]}\b/, "$name: the remedy is exact");
 
 	set_boot_pages(undef);
 

@@ -33,7 +33,7 @@ SKIP:
 			huge_page_size_bytes => $kb * 1024,
 			required_huge_pages => $need,
 			shortfall_pages => $need,
-			recommended_nr_hugepages => $need + asked_by_others($kb, $node->{_pid}),
+			recommended_nr_hugepages => $need + wanted_by_others($kb, $node->{_pid}),
 			fits_after_restart => 'f',
 		}, $name);
 	like($seen->{status}{remedy}, qr/\Q$write\E/, "$name: the remedy writes to the pool of that size");

@@ -38,7 +38,7 @@ sub exact
 }
 
 # Returns the recommended number without the pages for other servers that run on small pages.
-sub recommended { my ($node) = @_; my $seen = observe($node); return $seen->{status}{recommended_nr_hugepages} - $seen->{asked_by_others} }
+sub recommended { my ($node) = @_; my $seen = observe($node); return $seen->{status}{recommended_nr_hugepages} - $seen->{wanted_by_others} }
 
 SKIP:
 {
@@ -51,14 +51,14 @@ SKIP:
 
 	# The recommendation includes servers on small pages, so that all get huge pages.
 	my $seen = observe($one);
-	is($seen->{status}{recommended_nr_hugepages}, $need_one + $seen->{asked_by_others}, 'both on small pages');
+	is($seen->{status}{recommended_nr_hugepages}, $need_one + $seen->{wanted_by_others}, 'both on small pages');
 	exact($one, $need_one, 'the only server');
 
 	my $name = 'one has all, two fell back';
 	$seen = observe($two);
 	compare_segment($two, $seen->{status}, $name);
 	compare_pools($two, $seen, $name);
-	is($seen->{pools}{$kb}{others_pages}, $need_one, "$name: for two, the pages of one belong to others");
+	is($seen->{pools}{$kb}{others_pages}, $need_one + pages_of_others($kb), "$name: for two, the pages of one belong to others");
 	is($seen->{status}{shortfall_pages}, $need_two, "$name: two lacks all required pages");
 
 	exact($two, recommended($two), 'another server is on huge pages');
@@ -72,13 +72,13 @@ SKIP:
 		compare_segment($node, $seen->{status}, "$name, seen from $from");
 		compare_pools($node, $seen, "$name, seen from $from");
 		is($seen->{pools}{$kb}{own_pages}, $own, "$name: own pages of $from");
-		is($seen->{pools}{$kb}{others_pages}, $both - $own, "$name: the other's pages, seen from $from");
+		is($seen->{pools}{$kb}{others_pages}, $both - $own + pages_of_others($kb), "$name: the other's pages, seen from $from");
 		compare_status($seen->{status}, {
 				in_use => 't',
 				status => 'ok',
 				shortfall_pages => 0,
 				fits_after_restart => 't',
-				recommended_nr_hugepages => $both + $seen->{asked_by_others},
+				recommended_nr_hugepages => $both + $seen->{wanted_by_others},
 			}, "$name, seen from $from");
 	}
 	exact($one, recommended($one), 'restarted while another server runs');
@@ -89,7 +89,7 @@ SKIP:
 	$seen = observe($one);
 	compare_pools($one, $seen, $name);
 	compare_status($seen->{status},
-		{ in_use => 't', shortfall_pages => $need_one, fits_after_restart => 'f', recommended_nr_hugepages => $both + $seen->{asked_by_others} },
+		{ in_use => 't', shortfall_pages => $need_one, fits_after_restart => 'f', recommended_nr_hugepages => $both + $seen->{wanted_by_others} },
 		$name);
 	$one->stop;
 	my ($started) = starts($one);
@@ -106,7 +106,7 @@ SKIP:
 	my $two = new_server('off', shared_buffers => '24MB', huge_pages => 'off');
 	my $need = required_pages($one, $kb);
 	my $seen = observe($one);
-	my $pages = $need + $seen->{asked_by_others};
+	my $pages = $need + $seen->{wanted_by_others};
 	is($seen->{status}{recommended_nr_hugepages}, $pages, "$name: it does not count");
 	my $checks = checks_of($one, $name);
 	like($checks->{other_servers}{finding}, qr/^Another server runs on this host\. The pool has 0 huge pages .*; $need are needed\.$/, "$name: the check does not count it, either")
@@ -132,7 +132,7 @@ SKIP:
 	my $one = new_server('outside');
 	my $two = new_server('inside', shared_buffers => '24MB', huge_pages => 'try');
 	my ($need_one, $need_two) = map { required_pages($_, $kb) } $one, $two;
-	my $asked = observe($one)->{asked_by_others} - $need_two;
+	my $asked = observe($one)->{wanted_by_others} - $need_two;
 	$two->stop;
 	in_namespace($two, $name, [ 'unshare', @own ], sub {
 		for my $view ('hugeinfo_pools', 'hugeinfo_plan()', 'hugeinfo_next_start')
@@ -160,11 +160,11 @@ SKIP:
 	my $remedy = remedy_of($checks, 'huge_pages');
 	note("$name: $_") for split /\n/, $remedy;
 	my ($pages) = $remedy =~ /^# then: sysctl -w vm\.nr_hugepages=(\d+)$/m;
-	is($pages, $need, "$name: the remedy grows the pool by the own need") or diag($remedy);
+	is($pages, $need + pages_of_others($kb), "$name: the remedy grows the pool by the own need") or diag($remedy);
 	cmp_ok(($pages // 0) + $other, '<', 0.9 * ram_bytes() / $kb / 1024, "$name: the pool leaves the memory of the other server");
 	like($remedy, qr/^# stop PostgreSQL.*^# then: sysctl .*^# start PostgreSQL/ms, "$name: after this server has stopped");
-	my $both = $need + $other;
-	like($checks->{other_servers}{remedy}, qr/^# stop the server on port \d+, allocate $both huge pages /, "$name: both need more than a command");
+	my $all = $need + wanted_by_others($kb, $one->{_pid});
+	like($checks->{other_servers}{remedy}, qr/^# stop the server on port \d+(?: and the server on port \d+)*, allocate $all huge pages /, "$name: both need more than a command");
 	$_->stop for $one, $two;
 }
 

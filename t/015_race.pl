@@ -1,5 +1,7 @@
 # 10,000 calls of each function while connections open and close as fast as possible: no error, no
 # open file, no lost memory.
+#
+# Takes a minute, because a leak of 100 bytes in a call shows only after 10,000 calls.
 use strict;
 use warnings;
 

@@ -1,4 +1,6 @@
 # A restart uses exactly the planned memory, and a plan leaves nothing behind.
+#
+# Takes half a minute, because a real start of a server follows each plan.
 use strict;
 use warnings;
 
@@ -384,7 +386,7 @@ SKIP:
 		my ($argument) = @_;
 		my ($row) = settled(
 			sub { HugeInfo::Session->new($node)->rows("SELECT * FROM hugeinfo_plan($argument) WHERE is_requested") },
-			sub { asked_by_others($kb, $node->{_pid}) },
+			sub { wanted_by_others($kb, $node->{_pid}) },
 			sub {
 				my ($rows, $others) = @_;
 				my %row = %{ $rows->[0] };

@@ -1,5 +1,8 @@
 # A plan in a hostile environment: even if something blocks, floods, kills or outlives the child,
 # the backend responds, and its client receives only a result or an error.
+#
+# Takes a minute, because several cases wait for the time limit of a plan, 10 seconds, and signals
+# have to arrive in all phases of a child.
 use strict;
 use warnings;
 

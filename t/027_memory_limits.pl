@@ -1,5 +1,8 @@
 # Without memory, a call succeeds or raises PostgreSQL's error 53200, and the backend does not
 # abort, which would restart all others.
+#
+# Takes a minute, because each query runs with 25 limits, each time in a new backend with 30,000
+# mappings.
 use strict;
 use warnings;
 

@@ -1,6 +1,8 @@
 # Follows the runbook of broken servers as written: after each step, hugeinfo_status is as expected,
 # and at the end the server is healthy and the runbook empty. Following the rows of hugeinfo_checks
 # from top to bottom has the same result.
+#
+# Takes half a minute, because it breaks and cures a server 60 times, each time with restarts.
 use strict;
 use warnings;
 
@@ -188,7 +190,8 @@ SKIP:
 {
 	my $name = 'a healthy server';
 	needs_host($name);
-	from($need);
+	# With pages for other servers that request them.
+	from($need + wanted_by_others($kb, $node->{_pid}) - pages_of_others($kb));
 	my @rows = follow_runbook($node, $name, \&start);
 	is_deeply([ grep { defined } map { $_->{command} } @rows ], [], "$name has no command");
 	my $same = $node->safe_psql('postgres', q(SELECT string_agg(name || '=' || CASE name WHEN 'shared_buffers' THEN setting::int * 8 || 'kB'

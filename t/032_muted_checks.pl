@@ -32,8 +32,8 @@ sub says
 	return { exit => $exit, out => $out, error => $error };
 }
 
-# This test ignores idle pages of the host, and whether a restart would get huge pages.
-my $muted = 'huge_pages, restart, pool_size';
+# This test ignores idle pages of the host, other servers, and whether a restart would get huge pages.
+my $muted = 'huge_pages, restart, pool_size, other_servers';
 my $finding = $node->safe_psql('postgres', q(SELECT finding FROM hugeinfo_checks WHERE name = 'huge_pages'));
 my $plain = status_of($node);
 is($plain->{status}, 'warning', 'shared_memory_type = sysv: a warning');
@@ -42,15 +42,15 @@ is($plain->{reason}, $finding, 'shared_memory_type = sysv: the reason');
 {
 	my $name = 'muted in a session';
 	my $sql = HugeInfo::Session->new($node);
-	# While huge_pages is muted, its row says how to get a remedy.
-	my $rows = q(SELECT json_agg(c) FROM (SELECT name, status, severity, CASE name WHEN 'huge_pages' THEN NULL ELSE remedy END FROM hugeinfo_checks) AS c);
+	# While a check is muted, its row says how to get a remedy.
+	my $rows = q(SELECT json_agg(c) FROM (SELECT name, status, severity, CASE WHEN name NOT IN ('huge_pages', 'other_servers') THEN remedy END FROM hugeinfo_checks) AS c);
 	my $before = $sql->value($rows);
 	$sql->value("SET pg_hugeinfo.muted_checks = '$muted'");
 	my ($status) = $sql->rows('SELECT status, reason, remedy FROM hugeinfo_status');
 	is($status->{status}, 'ok', "$name: the status");
 	like($status->{reason}, qr/^Muted: huge_pages \(warning\): \Q$finding\E/, "$name: the reason names the muted checks");
 	is($status->{remedy}, undef, "$name: no remedy");
-	is_deeply([ map { $_->{name} } $sql->rows('SELECT name FROM hugeinfo_checks WHERE is_muted') ], [qw(huge_pages restart pool_size)], "$name: is_muted");
+	is_deeply([ map { $_->{name} } $sql->rows('SELECT name FROM hugeinfo_checks WHERE is_muted') ], [qw(huge_pages restart pool_size other_servers)], "$name: is_muted");
 	is($sql->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'huge_pages')), $finding, "$name: the finding does not change");
 	is($sql->value($rows), $before, "$name: status of all checks, and remedies of the others, do not change");
 	like($sql->value(q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages')), qr/^# remove huge_pages from pg_hugeinfo\.muted_checks/,

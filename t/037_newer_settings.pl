@@ -37,7 +37,7 @@ SKIP:
 	skip("$name is new in PostgreSQL 17", 1) if $version < 17;
 	is(has('allow_alter_system'), 1, "$name: PostgreSQL $version has it");
 	needs_host($name);
-	pools_of_one_size($kb, required_pages($node, $kb) + asked_by_others($kb, $node->{_pid}));
+	pools_of_one_size($kb, required_pages($node, $kb) + wanted_by_others($kb, $node->{_pid}));
 	my $huge_pages = q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages');
 	like(advice(), qr/^ALTER SYSTEM SET shared_buffers/m, "$name = on: planned settings by ALTER SYSTEM");
 	like(value($huge_pages), qr/ALTER SYSTEM SET shared_memory_type = /, "$name = on: the remedy uses ALTER SYSTEM, too");

@@ -153,6 +153,7 @@ SKIP:
 	for ([ 'with a remedy', 0, 'warning', 170 ], [ 'healthy', $need, 'ok', 47 ])
 	{
 		my ($name, $pages, $status, $most) = @$_;
+		$most += 10 if pages_of_others($kb);
 		pools_of_one_size($kb, $pages);
 		my $few;
 		in_namespace($node, $name, \@alone, sub {
@@ -179,7 +180,8 @@ SKIP:
 			}
 			with_backends($node, sub {
 				my $own = own_calls($session, $STATUS);
-				cmp_ok($own, '<=', 1.3 * $few, "$name, another server and $BACKENDS backends: $own system calls of the backend, $few before");
+				my $more = $session->value('SELECT count(*) FROM hugeinfo_instances') - 2;
+				cmp_ok($own, '<=', 1.3 * $few + 30 * $more, "$name, another server and $BACKENDS backends: $own system calls of the backend, $few before");
 				opens_each_file_once($session, $STATUS, "$name, another server");
 			});
 		});
@@ -203,7 +205,7 @@ SKIP:
 			like($session->value($remedy), qr{/etc/sysctl\.d/}, "$name: the remedy has a line for the next boot") if $pages == 0;
 			cover('/etc/sysctl.d');
 			unlike($session->value($remedy), qr{/etc/sysctl\.d/\S+\.conf}, "$name: no line for a sysctl.d that is not the host's") if $pages == 0;
-			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), $pages, "$name: the pool is visible");
+			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), $pages + pages_of_others($kb), "$name: the pool is visible");
 			cover('/sys/kernel/mm/hugepages');
 			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), '', "$name: the pool is hidden");
 		});

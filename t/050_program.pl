@@ -1,5 +1,7 @@
 # The program hugeinfo computes what SQL and real starts show, needs no data directory, and leaves
 # nothing behind.
+#
+# Takes half a minute, because the program and PostgreSQL start hundreds of times.
 use strict;
 use warnings;
 
@@ -162,7 +164,7 @@ my $other = new_server('other');
 
 	# The number for one server would take the pages of others.
 	set_pool($kb, 0);
-	like((hugeinfo('plan', @options))[1], qr/^    sysctl -w vm\.nr_hugepages=$of_files->{required_pages}$/m, 'plan: the command');
+	like((hugeinfo('plan', @options))[1], qr/^    sysctl -w vm\.nr_hugepages=$of_files->{required_pages}$/m, 'plan: the command') unless pages_of_others($kb);
 	set_pool($kb, 3);
 	my $here = (hugeinfo('plan', @options))[1];
 	like($here, qr/^    # this host has huge pages, which others might use: see hugeinfo preflight, or hugeinfo status if the server runs$/m, 'plan: pages of others');

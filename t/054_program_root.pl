@@ -1,5 +1,8 @@
 # Attacks of users on the program that runs as root. A data directory, a process that looks like a
 # server, a file system and a log belong to another user. Each test fails without its defense.
+#
+# Takes a minute, because the attacks on lookups last until the time limits of the program, up to 20
+# seconds.
 use strict;
 use warnings;
 

@@ -1,6 +1,9 @@
 # Environments that hide or forbid facts, or have wrong ones: a sandbox without ioctl, no /sys, no
 # /proc, masked files, hidden processes, a library of another version, machine or PostgreSQL. Every
 # result is correct or unknown, and every error states the problem.
+#
+# Takes half a minute, because a server starts in each environment, on small and on huge pages, and
+# all objects are read there.
 use strict;
 use warnings;
 
@@ -75,6 +78,7 @@ my @objects = split /\n/, $node->safe_psql('postgres', q{
 	SELECT d.objid::regclass::text FROM pg_depend AS d JOIN pg_extension AS e ON d.refobjid = e.oid JOIN pg_class AS c ON d.objid = c.oid
 	WHERE d.refclassid = 'pg_extension'::regclass AND d.classid = 'pg_class'::regclass AND e.extname = 'pg_hugeinfo' AND c.relkind = 'v'
 	UNION ALL SELECT unnest('{hugeinfo_plan(),hugeinfo_memory(),hugeinfo_report()}'::text[])});
+my $has_others = $node->safe_psql('postgres', 'SELECT count(*) > 1 FROM hugeinfo_instances') eq 't';
 $node->stop;
 
 # The results for pools and checks without restrictions, on small and huge pages.
@@ -102,6 +106,8 @@ sub wrong
 		{
 			my ($is, $should) = ($seen->{$row}{$column}, $open->{$row}{$column});
 			next if !defined $is || defined $should && $is eq $should;
+			# Other servers use their pages meanwhile, and restrictions decide whether they can be read.
+			next if $has_others && ($row eq 'check other_servers' || $column =~ /^(?:free_pages|reserved_pages|recommended_nr_hugepages)$/);
 			# Unknown facts can make the worst status of all checks worse.
 			next if $column eq 'code' && $is eq 'unknown';
 			next if $column eq 'status' && ($is eq 'unknown' || $row eq 'status' && $is ne 'ok');
@@ -299,7 +305,7 @@ SKIP:
 	is($sql->value(q(SELECT count(*) FROM pg_ls_dir('/proc') AS d WHERE d = '1')), 0, "$name: process 1 is hidden");
 	is($status->{in_use}, 't', "$name: in_use is known");
 	is_deeply([ map { $_->{pid} } $sql->rows('SELECT pid FROM hugeinfo_backends ORDER BY pid') ], [ family($postmaster) ], "$name: all processes of the server are visible");
-	is(check_of($sql, 'other_servers')->{status}, 'unknown', "$name: other servers are unknown");
+	is(check_of($sql, 'other_servers')->{status}, 'unknown', "$name: other servers are unknown") unless $has_others;
 	$sql->close;
 	system_or_bail('pg_ctl', '-D', $node->data_dir, '-m', 'fast', '-s', 'stop');
 }

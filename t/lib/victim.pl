@@ -28,7 +28,7 @@ set_strict_overcommit(1000);
 set_boot_pages(64);
 mount_hugetlbfs($kb, '');
 my $no_swap = eval { add_swap(8); 1 } ? '' : $@;
-type_in('sysctl -w vm.nr_hugepages=65');
+type_in('sysctl -w vm.nr_hugepages=' . (65 + pages_of_others($kb)));
 
 my $out = Test::More->builder->output;
 print $out "# $no_swap" if $no_swap;

@@ -98,7 +98,9 @@ sub expected_pool
 	my $required = POSIX::ceil($real->{bytes} / ($kb * 1024));
 	my $kernel = pool($kb);
 	my $numbers = pool_numbers($kernel, $own, $required);
-	$numbers->{recommended_nr_hugepages} += asked_by_others($kb, $node->{_pid});
+	# Requests of others wait if memory hardly holds the own pages.
+	$numbers->{recommended_nr_hugepages} += wanted_by_others($kb, $node->{_pid}) - pages_of_others($kb)
+	  if $real->{bytes} < 0.9 * ram_bytes();
 	return {
 		page_size_bytes => $kb * 1024,
 		required_pages => $required,

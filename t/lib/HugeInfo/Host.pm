@@ -94,7 +94,8 @@ sub _start
 	$to->autoflush(1);
 	# host.pl answers after it has acquired the lock.
 	$dir = _answer();
-	$cannot_change = $> == 0 ? _in_use() : 'only root can change the pools and cgroups of the host';
+	$cannot_change = $> == 0 ? _idle() : 'only root can change the pools and cgroups of the host';
+	HugeInfo::Kernel::remember_others();
 
 	chdir '/' or die "/: $!\n";
 	HugeInfo::User::become($user) if $> == 0;
@@ -103,17 +104,17 @@ sub _start
 	return;
 }
 
-# Returns true if other programs use huge pages, or if a stopped server might need idle ones. Tests
-# must not use these pages.
-sub _in_use
+# Returns the reason why the pools cannot be changed, if any. A stopped server might need idle pages,
+# and tests would use them.
+sub _idle
 {
 	my @sizes = HugeInfo::Kernel::page_sizes_kb() or return 'this kernel has no huge pages';
+	return if $ENV{HUGEINFO_TEST_POOLS};
 	for my $kb (@sizes)
 	{
 		my $pool = HugeInfo::Kernel::pool($kb);
-		my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
-		return "$committed pages of $kb kB are in use on this host" if $committed;
-		return "this host has $pool->{total} idle pages of $kb kB: HUGEINFO_TEST_POOLS=1 allows tests to use them" if $pool->{total} && !$ENV{HUGEINFO_TEST_POOLS};
+		my $idle = $pool->{free} - $pool->{reserved};
+		return "this host has $idle idle pages of $kb kB: HUGEINFO_TEST_POOLS=1 allows tests to use them" if $idle > 0;
 	}
 	return;
 }
@@ -139,9 +140,9 @@ sub _host
 
 sub _pool { my ($kb) = @_; return "/sys/kernel/mm/hugepages/hugepages-${kb}kB" }
 
-# Sets the pool to exactly this number of persistent pages. Dies if the kernel does not allocate
-# them.
-sub set_pool { my ($kb, $pages) = @_; return _host('pool', _pool($kb), $pages) }
+# Sets the pool to exactly this number of persistent pages, in addition to those of others. Dies if
+# the kernel does not allocate them.
+sub set_pool { my ($kb, $pages) = @_; return _host('pool', _pool($kb), $pages + HugeInfo::Kernel::pages_of_others($kb)) }
 
 # Does not write the current value, because the kernel rejects every write for gigantic pages.
 sub set_overcommit
@@ -154,7 +155,7 @@ sub set_overcommit
 
 sub _read { my ($file) = @_; open my $fh, '<', $file or die "$file: $!\n"; local $/; return scalar(<$fh>) =~ s/\n\z//r }
 
-# Sets one pool and empties the others.
+# Sets one pool and empties the others, except for pages of others.
 sub pools_of_one_size
 {
 	my ($kb, $pages) = @_;
@@ -261,12 +262,13 @@ sub _remember_commit_limit
 	return $file && _host('remember', $file);
 }
 
-# Creates the last file in sysctl.d, which sets the pool with this number of identical lines. undef
-# removes the file, and undoes changes by commands of remedies.
+# Creates the last file in sysctl.d, which sets the pool, with pages of others, with this number of
+# identical lines. undef removes the file, and undoes changes by commands of remedies.
 sub set_boot_pages
 {
 	my ($pages, $lines) = @_;
 	return _host('undo', '/etc/') unless defined $pages;
+	$pages += HugeInfo::Kernel::pages_of_others(HugeInfo::Kernel::default_page_kb());
 	return _host('set', '/etc/sysctl.d/zz-pg_hugeinfo-test.conf', join "\n", ("vm.nr_hugepages = $pages") x ($lines // 1));
 }
 

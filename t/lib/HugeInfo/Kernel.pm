@@ -10,8 +10,8 @@ use Exporter 'import';
 use IPC::Run ();
 use POSIX ();
 
-our @EXPORT = qw(base_page default_page_kb page_sizes_kb other_page_kb pool pools pool_numbers ram_bytes segment
-  asked_by_others next_setting meminfo_kb);
+our @EXPORT = qw(base_page default_page_kb page_sizes_kb other_page_kb pool pools pool_numbers pages_of_others ram_bytes segment
+  wanted_by_others next_setting meminfo_kb);
 
 sub _lines
 {
@@ -59,6 +59,21 @@ sub pool
 
 sub pools { return { map { $_ => pool($_) } page_sizes_kb() } }
 
+# The pages that other programs of this host used or reserved when the test began. The test adds its
+# pages to them.
+my %of_others;
+sub pages_of_others { my ($kb) = @_; return $of_others{$kb} // 0 }
+
+sub remember_others
+{
+	for my $kb (page_sizes_kb())
+	{
+		my $pool = pool($kb);
+		$of_others{$kb} = $pool->{total} - $pool->{free} + $pool->{reserved};
+	}
+	return;
+}
+
 sub _max { return $_[0] > $_[1] ? $_[0] : $_[1] }
 
 # Computes the expected numbers of a pool independently. $own: pages of the server's segment in this
@@ -85,13 +100,14 @@ sub pool_numbers
 	};
 }
 
-# Pages of the default pool that other servers on small pages request at their next start. $own: the
-# postmaster of the server under test. Servers that this user cannot read do not count.
-sub asked_by_others
+# Pages of others, and the pages of the default pool that other servers on small pages request at
+# their next start. $own: the postmaster of the server under test. Servers that this user cannot read
+# do not count.
+sub wanted_by_others
 {
 	my ($kb, $own) = @_;
-	return 0 if $kb != default_page_kb();
-	my $pages = 0;
+	my $pages = pages_of_others($kb);
+	return $pages if $kb != default_page_kb();
 	for my $pid (map { m{(\d+)$} } glob '/proc/[0-9]*')
 	{
 		# A postmaster is a postgres whose parent is not one.
