@@ -19,6 +19,9 @@ use Socket qw(SOCK_STREAM);
 use Test::More;
 use Time::HiRes qw(sleep);
 
+# Copies of a cluster have the same system identifier, and count as copies in a fleet.
+delete $ENV{INITDB_TEMPLATE};
+
 my $kb = default_page_kb();
 my $dir = PostgreSQL::Test::Utils::tempdir_short();
 my @program = (source('target/program/hugeinfo'), 'fleet');

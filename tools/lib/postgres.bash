@@ -46,6 +46,17 @@ sources_for_owner() {
     run_job chmod -R go+rX "$sources"
 }
 
+# Creates a new cluster for tests to copy, which is much faster than initdb. The locale is that of
+# PostgreSQL's TAP modules.
+cluster_template() {
+    export INITDB_TEMPLATE=$workspace/template
+    mkdir "$INITDB_TEMPLATE"
+    ((!${#as_owner[@]})) || chown postgres: "$INITDB_TEMPLATE"
+    run_job "${as_owner[@]}" env -u LANGUAGE -u LC_ALL LC_MESSAGES=C \
+        "$bin/initdb" --pgdata="$INITDB_TEMPLATE" --auth=trust --no-sync >"$workspace/initdb.log" 2>&1 ||
+        { cat "$workspace/initdb.log"; die "initdb failed"; }
+}
+
 # Each call creates another server. The functions below use the last one.
 server_create() { # SETTING…
     local home=$workspace/server$((++servers))

@@ -18,6 +18,17 @@ use PostgreSQL::Test::Utils;
 our @EXPORT = qw(new_server configure with_little_room why_no_mounts restarts status_of observe starts required_pages compare_pools compare_segment
   compare_status);
 
+# From PostgreSQL 17 on, Cluster.pm copies INITDB_TEMPLATE if initdb has no other options.
+{
+	no warnings 'redefine';
+	my $system_or_bail = \&PostgreSQL::Test::Utils::system_or_bail;
+	*PostgreSQL::Test::Utils::system_or_bail = sub {
+		my (@command) = @_;
+		@command = ('cp', '-RPp', $ENV{INITDB_TEMPLATE}, $1) if $ENV{INITDB_TEMPLATE} && "@command" =~ /^initdb -D (\S+) -A trust -N$/;
+		return $system_or_bail->(@command);
+	};
+}
+
 # Settings without background activity such as autovacuum and timed checkpoints.
 my %SMALL = (shared_buffers => '16MB', max_connections => 10, autovacuum => 'off', checkpoint_timeout => '1d');
 
