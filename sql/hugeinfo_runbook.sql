@@ -43,12 +43,15 @@ SELECT count(*) AS differences FROM (
 ) AS r FULL JOIN unplanned USING (step, where_to_run, command)
 WHERE r IS NULL OR unplanned IS NULL;
 
--- Settings that change no size are also changed, with one statement per row.
-SELECT bool_or(command = 'ALTER SYSTEM SET hot_standby = ''off'';') AS hot_standby,
-       bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0;') AS max_wal_senders,
-       bool_or(instruction ~ '^(restart|stop) PostgreSQL') AS restart,
+-- Settings that change no size are also changed, with one statement per row, or a person has to
+-- decide.
+SELECT coalesce(bool_or(command = 'ALTER SYSTEM SET hot_standby = ''off'';'), is_decision) AS hot_standby,
+       coalesce(bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0;'), is_decision) AS max_wal_senders,
+       bool_or(instruction ~ '^(restart|stop) PostgreSQL') OR is_decision AS restart,
        count(*) FILTER (WHERE where_to_run = 'SQL' AND command ~ ';.') AS of_several
-FROM hugeinfo_runbook('{"hot_standby": "off", "max_wal_senders": 0}');
+FROM (SELECT *, bool_and(where_to_run IS NULL) OVER () AS is_decision
+      FROM hugeinfo_runbook('{"hot_standby": "off", "max_wal_senders": 0}')) AS r
+GROUP BY is_decision;
 
 -- The same errors as in hugeinfo_plan.
 SELECT count(*) > 0 AS pairs FROM hugeinfo_runbook('shared_buffers=40MB max_connections=60');

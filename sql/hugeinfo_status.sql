@@ -39,10 +39,14 @@ SELECT required_huge_pages = ceil(segment_bytes::numeric / huge_page_size_bytes)
        required_huge_pages - current_setting('shared_memory_size_in_huge_pages')::bigint IN (-1, 0) AS as_the_setting
 FROM hugeinfo_status;
 
--- the pool, the same as in hugeinfo_pools
-SELECT (s.pool_total_pages, s.pool_available_pages, s.shortfall_pages, s.fits_after_restart, s.recommended_nr_hugepages)
+-- the pool, the same as in hugeinfo_pools; while this server is healthy, the status does not read
+-- what other servers request
+SELECT (s.pool_total_pages, s.pool_available_pages, s.shortfall_pages, s.fits_after_restart)
            IS NOT DISTINCT FROM
-       (p.total_pages, p.available_pages, p.shortfall_pages, p.fits_after_restart, p.recommended_nr_hugepages) AS as_the_pool
+       (p.total_pages, p.available_pages, p.shortfall_pages, p.fits_after_restart) AS as_the_pool,
+       s.recommended_nr_hugepages IS NOT DISTINCT FROM p.recommended_nr_hugepages
+           OR s.status = 'ok' AND s.recommended_nr_hugepages < p.recommended_nr_hugepages
+               AND EXISTS (SELECT FROM hugeinfo_instances AS i WHERE NOT i.is_this_server) AS recommended_nr_hugepages
 FROM hugeinfo_status AS s
 LEFT JOIN hugeinfo_pools AS p ON p.page_size_bytes = s.huge_page_size_bytes;
 
