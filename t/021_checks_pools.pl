@@ -281,7 +281,7 @@ SKIP:
 	is_deeply($status, { status => 'ok', code => 'on_huge_pages', remedy => undef, recommended_nr_hugepages => $pages }, "$name: hugeinfo_status agrees");
 	is($session->value("SELECT recommended_nr_hugepages FROM hugeinfo_pools WHERE page_size_bytes = $page"), $pages, "$name: hugeinfo_pools agrees");
 	like($session->value('SELECT hugeinfo_text()'), qr/^OK /, "$name: hugeinfo_text() agrees");
-	is($session->value('SELECT count(*) FROM hugeinfo_runbook'), 0, "$name: nothing has to be done");
+	is($session->value(q(SELECT count(*) FROM hugeinfo_runbook WHERE command LIKE '%nr_hugepages%')), 0, "$name: the runbook changes no pool");
 
 	$name = 'idle pages beyond those of the boot configuration';
 	set_boot_pages($needed);

@@ -167,7 +167,10 @@ impl Machine {
     fn has_too_few_blocks(&self, size: PageSize) -> bool {
         let is_larger = self.whole().is_some_and(|facts| {
             let blocks = facts.free_blocks.as_ref();
-            blocks.is_ok_and(|free| free.huge_pages(size.0, self.state.base_page_bytes).is_none())
+            blocks.is_ok_and(|free| {
+                free.huge_pages(size.0, self.state.base_page_bytes)
+                    .is_none()
+            })
         });
         let request = self.this_boot().and_then(|boot| boot.pages(size.0));
         let pool = self.pool(size).map_or(0, Pool::persistent);
