@@ -6,12 +6,12 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
 use HugeInfo::Host;
 use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
-use HugeInfo::Tools;
 use List::Util qw(max min sum);
 use POSIX ();
 use PostgreSQL::Test::Utils;
