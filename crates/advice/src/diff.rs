@@ -9,12 +9,11 @@ use crate::model::{
     apply::{self, Blocked},
     demand,
     machine::{Machine, ServerState},
-    memory::{self, CommitLimit},
     step::Step,
 };
 use host::{
     linux::hugepages::Pool,
-    units::{Bytes, PageSize, Pages},
+    units::{PageSize, Pages},
 };
 
 /// When changes are made, the least disruptive order first.
@@ -50,10 +49,7 @@ pub(crate) fn plan(
         // The pools need their memory before other servers leave their small pages.
         let before_others = |step: &&Step| !matches!(step, Step::RestartOther { .. });
         match machine.apply_all(steps.iter().filter(before_others)) {
-            Ok(after) => match near_commit_limit(machine, &after) {
-                Some(limit) => why = Blocked::CommitLimit(limit),
-                None => return Ok(steps),
-            },
+            Ok(_) => return Ok(steps),
             // While the server is stopped, its pages are released, too.
             Err(Blocked::WouldNotFit(_)) if matches!(why, Blocked::WouldNotFit(_)) => {}
             Err(blocked) => why = blocked,
@@ -64,13 +60,6 @@ pub(crate) fn plan(
     let next = machine.with_next_start(desired.next.clone());
     let required = demand::pages_of_next_start(&next, size, &desired.next);
     Err(decision::for_blocked(&next, size, required, why))
-}
-
-/// The strict commit limit, if larger pools would lower it to about what is committed.
-fn near_commit_limit(machine: &Machine, after: &Machine) -> Option<CommitLimit> {
-    let grows = memory::in_pools(after) > memory::in_pools(machine);
-    let is_low = |limit: &CommitLimit| limit.ratio.is_some() && limit.missing() > Bytes(0);
-    CommitLimit::of(after).filter(|limit| grows && is_low(limit))
 }
 
 fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> Vec<Step> {

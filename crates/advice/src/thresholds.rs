@@ -34,10 +34,6 @@ pub(crate) const MAJOR_FAULTS_PER_SECOND: u64 = 10;
 /// Minimum age of the server in seconds, because starting causes major faults.
 pub(crate) const MAJOR_FAULTS_AFTER_SECONDS: u64 = 600;
 
-/// Committed memory is near the limit above this percentage of `CommitLimit`: with a few more
-/// connections, `fork` or `palloc` fails.
-pub(crate) const COMMITTED_PERCENT: u64 = 90;
-
 /// `Committed_AS` is wrong if it exceeds what there is, although at least this percentage of RAM is
 /// available.
 pub(crate) const CONTRADICTING_OF_RAM_PERCENT: u64 = 50;

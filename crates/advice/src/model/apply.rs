@@ -258,7 +258,7 @@ impl Machine {
         if let Some(Ok(usage)) = self.whole_state_mut().map(|state| &mut state.usage) {
             usage.commit_limit = Some(limit.limit.0);
         }
-        match growth > Bytes(0) && limit.is_exceeded() {
+        match growth > Bytes(0) && limit.missing() > Bytes(0) {
             true => Err(Blocked::CommitLimit(limit)),
             false => Ok(()),
         }

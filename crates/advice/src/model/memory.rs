@@ -12,8 +12,7 @@ use host::{
 use crate::{
     model::{faulted_in::FaultedIn, machine::Machine, page_tables},
     thresholds::{
-        ASSUMED_USE_PERCENT, COMMITTED_PERCENT, CONTRADICTING_OF_RAM_PERCENT, RESERVE_BYTES,
-        RESERVE_PERCENT,
+        ASSUMED_USE_PERCENT, CONTRADICTING_OF_RAM_PERCENT, RESERVE_BYTES, RESERVE_PERCENT,
     },
 };
 
@@ -424,6 +423,8 @@ pub struct CommitLimit {
     /// Memory that the server is not allowed to use: that of root (`vm.admin_reserve_kbytes`), and
     /// at most `vm.user_reserve_kbytes` for each process (mm/util.c `__vm_enough_memory`).
     pub reserve: Bytes,
+    /// The [`reserve`] of the host, which should stay available to commit, too.
+    pub spare: Bytes,
     /// `vm.overcommit_ratio`; `None`: `vm.overcommit_kbytes` is set, and pools do not matter.
     pub ratio: Option<u64>,
     /// Available memory, if it contradicts `Committed_AS`: that exceeds the limit, which the kernel
@@ -457,6 +458,7 @@ impl CommitLimit {
             contradicted_by: is_contradicted.then_some(available),
             reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(LARGEST_ADMIN_RESERVE))
                 + Bytes(number(vm.user_reserve_bytes).unwrap_or(LARGEST_USER_RESERVE)),
+            spare: reserve(machine).unwrap_or_default(),
             ratio: number(vm.overcommit_ratio).filter(|_| !by_kilobytes),
             outside: left(machine).unwrap_or_default(),
         })
@@ -485,20 +487,14 @@ impl CommitLimit {
         }
     }
 
-    /// The lowest limit under which ordinary users can keep what is committed.
+    /// The lowest limit that leaves enough to commit.
     pub fn needed(&self) -> Bytes {
-        self.committed + self.reserve
-    }
-
-    /// Whether committed memory exceeds the limit for ordinary users.
-    pub fn is_exceeded(&self) -> bool {
-        self.needed() > self.limit
+        self.committed + self.reserve + self.spare
     }
 
     /// Bytes that the limit is too low. Programs could soon fail to allocate memory.
     pub fn missing(&self) -> Bytes {
-        let with_spare = Bytes(self.committed.0 / COMMITTED_PERCENT * 100 + 100);
-        with_spare.max(self.needed()) - self.limit
+        self.needed() - self.limit
     }
 
     /// Bytes that a process of an ordinary user can still commit.

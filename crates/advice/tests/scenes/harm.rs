@@ -171,7 +171,7 @@ fn small_pages_that_do_not_fit() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; CommitLimit leaves 37 GB.
-            # set vm.overcommit_ratio to 63, add 7965 MB of swap, or lower committed memory by as much"#]]),
+            # set vm.overcommit_ratio to 57, add 4383 MB of swap, or lower committed memory by as much"#]]),
         when("a segment larger than RAM is pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 80 * GB);
         })
