@@ -171,16 +171,19 @@ pub(crate) fn condition<'s>(
         Step::Stop => later.into_iter().find(grows)?,
         step => step,
     };
+    // Earlier steps can have used or released some of them.
+    let idle = |size| {
+        let pool = at.pool(size);
+        let idle = pool.map_or(Pages(0), |pool| Pages(pool.free) - Pages(pool.reserved));
+        demand::idle_of_unknown_owner(machine, size).min(idle)
+    };
     let (size, taken) = match step {
         Step::SetPool { size, pages } => {
-            let idle = demand::idle_of_unknown_owner(machine, *size);
+            let idle = idle(*size);
             let others = demand::without_unknown_owner(at, *size)?;
             (*size, idle.min(others + idle - *pages))
         }
-        Step::Demote { from, pages, .. } => {
-            let idle = demand::idle_of_unknown_owner(machine, *from);
-            (*from, idle.min(*pages))
-        }
+        Step::Demote { from, pages, .. } => (*from, idle(*from).min(*pages)),
         _ => return None,
     };
     (taken > Pages(0)).then(|| {

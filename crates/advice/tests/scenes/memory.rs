@@ -92,7 +92,7 @@ fn untouched_segments() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 15360/' /etc/sysctl.d/hugepages.conf
             # restart PostgreSQL (ends all sessions)
-            # then, if no other program needs 20480 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360"#]])
+            # then, if no other program needs 5120 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. Segments on small pages still need 26 GB; 18 GB and 8 GB of swap are available, and 1311 MB should stay available.
             # as huge_pages"#]]),

@@ -556,7 +556,7 @@ fn other_page_sizes() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
-            # then, if no other program needs 12 huge pages of 1 GB that are idle now: echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            # then, if no other program needs 2 huge pages of 1 GB that are idle now: echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 2 huge pages of 1 GB (2 GB) are idle: PostgreSQL needs none of them; 10 are needed.
