@@ -2,6 +2,8 @@
 
 mod sentences;
 
+use std::{cmp::Reverse, mem::discriminant};
+
 use crate::model::{
     allowed_part::NodePart,
     apply::Blocked,
@@ -190,8 +192,8 @@ pub enum LimitSetter {
 pub struct Release {
     pub pages: Pages,
     pub size: PageSize,
-    /// The boot configuration that sets them.
-    pub line: Option<String>,
+    /// The place of the boot configuration that sets them, and the number that it should set.
+    pub line: Option<(String, Pages)>,
     /// Whether the running server has some of them.
     pub needs_stop: bool,
 }
@@ -452,32 +454,37 @@ pub(crate) fn for_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -
     }
 }
 
-/// The decision to lower the pools that the boot sets larger than needed, by this much in total.
-/// `None`: the excess is smaller.
+/// The decision to lower the lines that set more than is needed, by this much in total, the line
+/// with the largest excess first. `None`: the excess is smaller.
 fn lower_pools_at_boot(machine: &Machine, by: Bytes) -> Option<Decision> {
     let boot = machine.next_boot()?;
     let next = machine.next_start();
-    let (mut unneeded, mut lines) = (Bytes(0), Vec::new());
+    let mut lines = Vec::new();
     for (size, pages) in memory::pools_at_boot(machine) {
-        let Some(request) = boot.pages(size.0).filter(|request| request.pages > 0) else {
-            continue;
-        };
-        let pages = pages.unwrap_or_default();
-        let needed = Demands::with_all(machine, size, &next)?.total();
-        unneeded = unneeded + (pages - needed) * size;
-        lines.push(format!(
-            "{} sets {}",
-            request.place,
-            huge_pages(pages, size)
-        ));
+        if let Some((request, pages)) = boot.pages(size.0).zip(pages) {
+            let needed = Demands::with_all(machine, size, &next)?.total();
+            lines.push((request, size, pages, needed));
+        }
     }
-    (unneeded >= by).then(|| {
-        Decision::Text(format!(
-            "lower the pools of the next boot by at least {} MB ({})",
-            by.megabytes_at_least(),
-            lines.join(", ")
-        ))
-    })
+    lines.sort_by_key(|&(_, size, pages, needed)| Reverse((pages - needed) * size));
+    let mut rest = by;
+    let mut texts = Vec::new();
+    for (request, size, pages, needed) in lines {
+        let fewer = rest.in_pages(size).min(pages - needed);
+        rest = rest - fewer * size;
+        if fewer > Pages(0) {
+            texts.push(format!(
+                "lower {} from {pages} to at most {}; {}",
+                request.place,
+                huge_pages(pages - fewer, size),
+                match needed {
+                    Pages(1) => "1 is needed".to_owned(),
+                    needed => format!("{needed} are needed"),
+                }
+            ));
+        }
+    }
+    (rest == Bytes(0)).then(|| Decision::Text(texts.join(", and ")))
 }
 
 /// The decision about a next start that would fail for a reason that no step removes.
@@ -529,16 +536,18 @@ fn idle(machine: &Machine, missing: Bytes) -> Option<Release> {
         (pages <= idle).then_some(Release {
             pages,
             size,
-            line: line_of(machine, size),
+            line: line_without(machine, size, pages),
             needs_stop: false,
         })
     })
 }
 
-/// The place of the boot configuration that sets pages of this size.
-fn line_of(machine: &Machine, size: PageSize) -> Option<String> {
+/// The place of the boot configuration that sets more pages than a pool has without this many, and
+/// that number.
+fn line_without(machine: &Machine, size: PageSize, fewer: Pages) -> Option<(String, Pages)> {
     let request = machine.next_boot()?.pages(size.0)?;
-    (request.pages > 0).then(|| request.place.to_string())
+    let left = Pages(machine.pool(size)?.persistent()) - fewer;
+    (Pages(request.pages) > left).then(|| (request.place.to_string(), left))
 }
 
 /// Pages of one pool that neither others nor a start on small pages needs, if they are this many
@@ -552,7 +561,7 @@ fn releasable(machine: &Machine, missing: Bytes) -> Option<Release> {
         (pages <= idle).then_some(Release {
             pages,
             size,
-            line: line_of(machine, size),
+            line: line_without(machine, size, pages),
             needs_stop: pages > Pages(pool.free) - Pages(pool.reserved),
         })
     })

@@ -87,7 +87,7 @@ impl fmt::Display for Decision {
                 let release = release.as_ref().map(|release| {
                     let pages = huge_pages(release.pages, release.size);
                     let line = match &release.line {
-                        Some(place) => format!(" and lower {place} by as many"),
+                        Some((place, pages)) => format!(" and lower {place} to {pages}"),
                         None => String::new(),
                     };
                     match release.needs_stop {

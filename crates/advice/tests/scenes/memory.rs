@@ -472,7 +472,7 @@ fn reserve() {
         })
         .see("status", expect![[r#"
             critical will_run_out_of_memory: The segment on small pages still needs 30 GB; 20 GB is available.
-            # release 5776 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 by as many if no other program needs them, lower shared_buffers to 17632MB, or add 11551 MB of memory or swap: too little memory is available"#]]),
+            # release 5776 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 14224 if no other program needs them, lower shared_buffers to 17632MB, or add 11551 MB of memory or swap: too little memory is available"#]]),
         when("others have yet to use more than is available", |m| {
             m.swap(0);
             m.available = Some(8 * GB);
@@ -773,7 +773,7 @@ fn ram_and_a_cgroup_are_too_small() {
         })
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; 36 GB and 8 GB of swap are available.
-            # release 3728 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 by as many while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
+            # release 3728 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 6512 while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);
