@@ -4,6 +4,7 @@
 use super::{
     check::CheckResult,
     checks::{self, ALL, CheckId, Cure},
+    decision::Decision,
     finding::{Finding, Status},
     plan::{Findings, Plan, Remedy},
 };
@@ -13,7 +14,7 @@ use crate::model::{
     start::{self, StartOutcome},
     step::Step,
 };
-use host::server::state::Files;
+use host::server::state::{Backing, Files};
 
 /// The answer about a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +84,10 @@ impl Answer {
             false => machine.apply_all(&plan.steps).ok(),
         };
         let after = after.map(|after| after.at_next_start());
-        let is_fixed = |id: CheckId| {
-            let after = after.as_ref();
+        let allowed = plan.applied_if_allowed(machine);
+        let moves =
+            machine.backing() == Backing::SmallPages && !CheckId::HugePages.is_muted(machine);
+        let fixes = |after: Option<&Machine>, id: CheckId| {
             after.is_some_and(|after| !id.judge(after).status.needs_attention())
         };
         let is_judged = |id: CheckId| {
@@ -98,17 +101,39 @@ impl Answer {
                 Ok(steps) => Remedy::Steps(Plan::of_steps(steps)),
                 Err(decision) => Remedy::NeedsDecision(decision),
             },
-            Cure::Core(_) if is_fixed(id) => Remedy::Steps(plan.clone()),
+            Cure::Core(_) if fixes(after.as_ref(), id) => Remedy::Steps(plan.clone()),
+            Cure::Core(_) if fixes(allowed.as_ref(), id) => {
+                Remedy::NeedsDecision(plan.decision_about(id, machine))
+            }
             Cure::Core(decide) => {
                 // The decision of the plan about the next boot is more precise.
                 let is_known = id == CheckId::Reboot && !plan.remaining.is_empty();
-                let own = if is_known { None } else { decide(machine) };
-                match own {
-                    Some(own) if !plan.remaining.contains(&own) => Remedy::NeedsDecision(own),
-                    _ if plan.steps.is_empty() || plan.remaining.is_empty() => {
-                        Remedy::NeedsDecision(plan.decision_about(id, machine))
+                let safe = plan.applied_safely(machine);
+                // Figures of memory are those after the steps. Causes are those before them.
+                let at = match id {
+                    CheckId::MemoryLeft | CheckId::Overcommit => &safe,
+                    _ => machine,
+                };
+                let own = if is_known { None } else { decide(at) };
+                // The least that ends a critical finding is its own decision.
+                let is_critical = finding.status == Status::Critical;
+                let covers = |left: &&Decision, own: &Decision| match (*left, own) {
+                    (left, own) if is_critical => left == own,
+                    // A pool with enough memory also ends a shortage of small pages.
+                    (
+                        Decision::FreeMemory { .. },
+                        Decision::LowerSharedBuffers { release: None, .. },
+                    ) if moves => true,
+                    (left, own) => left.covers(own),
+                };
+                let left = |own| plan.remaining.iter().find(|left| covers(left, own));
+                match own.as_ref().map(|own| (left(own), own)) {
+                    Some((None, own)) => Remedy::NeedsDecision(own.clone()),
+                    _ if !plan.steps.is_empty() && !plan.remaining.is_empty() => {
+                        Remedy::Steps(plan.clone())
                     }
-                    _ => Remedy::Steps(plan.clone()),
+                    Some((Some(left), _)) => Remedy::NeedsDecision(left.clone()),
+                    None => Remedy::NeedsDecision(plan.decision_about(id, machine)),
                 }
             }
         };

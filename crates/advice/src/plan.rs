@@ -156,6 +156,31 @@ impl Plan {
         let at_boot = at_boot.filter(|later| !is_covered(later));
         let remaining = [Some(first), at_boot].into_iter().flatten().collect();
         Self { steps, remaining }
+    /// The machine after the steps that need no person's condition. Decisions that stay are about
+    /// it.
+    pub(crate) fn applied_safely(&self, machine: &Machine) -> Machine {
+        let mut at = machine.clone();
+        for (index, step) in self.steps.iter().enumerate() {
+            // Later steps can depend on a step that a person has to allow.
+            let later = &self.steps[index + 1..];
+            match at.apply(step) {
+                Ok(after) if render::condition(machine, &at, step, later).is_none() => at = after,
+                _ => break,
+            }
+        }
+        at.at_next_start()
+    }
+
+    /// The machine after the change that the first decision asks about, if that is its answer.
+    pub(crate) fn applied_if_allowed(&self, machine: &Machine) -> Option<Machine> {
+        match self.remaining.first()? {
+            Decision::UseOtherSize { step, .. } => {
+                machine.apply_all([&**step, &Step::Restart]).ok()
+            }
+            _ => None,
+        }
+    }
+
     }
 
     /// The decision that the plan leaves for this check.
@@ -234,6 +259,7 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
         Err(blocked) => decision::for_blocked(&wanted, size, pages, blocked).to_string(),
     };
     Some(Decision::UseOtherSize {
+        step: Box::new(change),
         idle: (idle, other),
         change: text(&change),
         instead,

@@ -1,7 +1,5 @@
 //! All steps from a machine to a healthy one, or to a planned configuration.
 
-use std::mem::discriminant;
-
 use super::{
     answer::{self, Answer, Verdict},
     check::{Remedy, problems},
@@ -123,19 +121,12 @@ fn add(items: &mut Vec<Item>, plan: Plan) {
 
 /// Adds a decision. The larger of two figures for the same memory is enough.
 fn add_decision(items: &mut Vec<Item>, decision: Decision) {
-    let missing = decision.missing();
-    let mut decisions = items.iter_mut().filter_map(|item| match item {
-        Item::Decision(decision) => Some(decision),
-        Item::Step(_) => None,
-    });
-    let same = decisions.find(|other| {
-        let is_of_kind = discriminant(*other) == discriminant(&decision);
-        **other == decision || missing.is_some() && is_of_kind
-    });
-    match same {
-        Some(other) if missing > other.missing() => *other = decision,
-        Some(_) => {}
-        None => items.push(Item::Decision(decision)),
+    let absorbs = |item: &mut Item| match item {
+        Item::Decision(other) => other.absorb(&decision),
+        Item::Step(_) => false,
+    };
+    if !items.iter_mut().any(absorbs) {
+        items.push(Item::Decision(decision));
     }
 }
 

@@ -210,7 +210,9 @@ fn about_segment(machine: &Machine) -> Option<Decision> {
     let fit = match &present {
         Some(Fit::BeyondMemory(_)) => None,
         Some(fit) => Some(fit.clone()),
-        None => start::misfit(machine),
+        // A shortage of now is reported before a start that leaves too little.
+        None => start::misfit(machine)
+            .filter(|fit| fit.is_certain() || Shortage::now(machine).is_none()),
     };
     let of_pools = of_pools(machine).map_or(Status::Unknown, |finding| finding.status);
     let of_cgroups = of_cgroups(machine).map_or(Status::Ok, |finding| finding.status);

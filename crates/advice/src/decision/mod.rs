@@ -13,7 +13,7 @@ use crate::model::{
     memory::{self, CommitLimit, Shortage},
     numa,
     start::{self, Fit, Reason, StartOutcome, Supply},
-    step::LimitChange,
+    step::{LimitChange, Step},
 };
 use host::{
     linux::boot::Words,
@@ -138,7 +138,8 @@ pub enum Decision {
     /// Use idle pages of another size, or let a second pool grow.
     UseOtherSize {
         idle: (Pages, PageSize),
-        /// The change that lets the server use them.
+        /// The change that lets the server use them, and its text.
+        step: Box<Step>,
         change: String,
         /// The command that makes a second pool.
         instead: String,
@@ -176,6 +177,40 @@ impl Decision {
             _ => None,
         }
     }
+
+    /// Whether this decision, followed, also settles the other one: they are equal, or this one is
+    /// about as much of the same memory, or more.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let is_same = match (self, other) {
+            (
+                Self::FreeMemory { lower, .. },
+                Self::LowerSharedBuffers {
+                    lower: less,
+                    release,
+                    ..
+                },
+            ) => release.is_none() && Lower::is_enough(*lower, *less),
+            // Swap does not help a pool.
+            (
+                Self::LowerSharedBuffers {
+                    lower, can_swap, ..
+                },
+                Self::FreeMemory { lower: less, .. },
+            ) => !can_swap && Lower::is_enough(*lower, *less),
+            _ => discriminant(self) == discriminant(other),
+        };
+        let missing = other.missing();
+        self == other || is_same && missing.is_some() && missing <= self.missing()
+    }
+
+    /// Whether the other decision needs no place beside this one, which gets its figure if that is
+    /// larger.
+    pub(crate) fn absorb(&mut self, other: &Self) -> bool {
+        if discriminant(self) == discriminant(other) && other.covers(self) {
+            self.clone_from(other);
+        }
+        self.covers(other)
+    }
 }
 
 /// The place where a limit on huge pages is set.
@@ -208,6 +243,16 @@ pub enum Lower {
 }
 
 impl Lower {
+    /// Whether `lower` is at least as low as `other`, where it is offered.
+    fn is_enough(lower: Option<Self>, other: Option<Self>) -> bool {
+        match (lower, other) {
+            (None, _) => true,
+            (Some(Self::To(lower)), Some(Self::To(other))) => lower <= other,
+            (Some(Self::By(lower)), Some(Self::By(other))) => lower >= other,
+            _ => false,
+        }
+    }
+
     /// Lowers `shared_buffers` so that the segment needs this many pages less. `None`: it does not
     /// need as many.
     pub(crate) fn by_pages(
@@ -573,18 +618,19 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
     let next = machine.next_start();
     let size = machine.size_to_map(&next);
     let size = size.filter(|size| machine.pool(*size).is_some());
+    // The lower value has to be enough in any case.
+    let most = memory::missing_for_pools(machine, Bytes(0)).unwrap_or(missing);
     let lower = match size {
         // Idle pages of a bound server are released by node.
         Some(_) if machine.is_bound_to_nodes() => None,
-        Some(size) => {
+        Some(size) if machine.backing() != Backing::SmallPages => {
             let required = machine.pages_mapped(&next, size);
-            // The lower value has to be enough in any case.
-            let most = memory::missing_for_pools(machine, Bytes(0)).unwrap_or(missing);
-            // The last page can be nearly empty, which does not help a segment on small pages.
-            let last = Pages(u64::from(machine.backing() == Backing::SmallPages));
-            Lower::by_pages(machine, size, required, most.in_pages(size) + last)
+            // Pages of a pending growth are not in the pool yet.
+            let held = machine.pages_held(size).filter(|held| *held > Pages(0));
+            let grows = held.map_or(Pages(0), |held| required - held);
+            Lower::by_pages(machine, size, required, most.in_pages(size) + grows)
         }
-        None => lower_on_small_pages(machine, missing),
+        _ => lower_on_small_pages(machine, most),
     };
     let size = size.or(machine.default_size());
     Decision::LowerSharedBuffers {

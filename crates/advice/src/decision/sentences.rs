@@ -252,6 +252,7 @@ impl fmt::Display for Decision {
                 idle: (pages, size),
                 change,
                 instead,
+                step: _,
             } => write!(
                 f,
                 "if no other program needs the {} that {} idle, {} and restart PostgreSQL; otherwise, {instead}",

@@ -95,6 +95,8 @@ properties! {
         expected_is_the_status_after_the_step,
         following_the_runbook_twice_changes_nothing,
         decisions_are_enough,
+        idle_pages_that_stay_are_announced,
+        decisions_are_about_the_machine_after_the_steps,
         more_memory_is_never_worse,
         boot_line_is_never_withheld,
         remedies_refer_to_rows_that_are_shown,

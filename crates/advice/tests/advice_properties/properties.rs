@@ -431,17 +431,11 @@ pub fn findings_that_stay_have_a_decision(spec: &Spec, machine: &Machine) -> Tes
     // Now, or after the steps have been applied.
     let decides = |rows: &[runbook::Row]| rows.iter().any(|row| row.step.is_none());
     let decides = decides(&rows) || decides(&runbook_of(&after));
-    // Idle pages of an unknown owner stay until somebody knows that they are free.
-    let asks_about_idle = runbook_of(&after).iter().any(|row| {
-        let condition = row.instruction.as_deref().unwrap_or_default();
-        condition.starts_with("if no other program needs")
-    });
     let ill: Vec<_> = findings(&after)
         .into_iter()
         .filter(|(id, finding)| finding.status.needs_attention() && !machine.is_muted(id.name()))
         .filter(|(id, _)| after.service.is_empty() || !is_about_service(*id))
         .filter(|(id, _)| !machine.is_bound_to_nodes() || *id != CheckId::PoolSize)
-        .filter(|(id, _)| !asks_about_idle || *id != CheckId::PoolSize)
         .filter(|(id, _)| spec.memory_limits.is_empty() || *id != CheckId::MemoryLeft)
         .filter(|(id, _)| *id != CheckId::OtherServers)
         .collect();
@@ -661,8 +655,7 @@ pub fn runbook_ends_healthy_or_with_a_decision(_: &Spec, machine: &Machine) -> T
     let last = rows.iter().rev().find_map(|row| row.expected.as_deref());
     // Pages of an unknown owner stay idle.
     let is_ill = last.is_some_and(|last| {
-        (last.starts_with(Status::Warning.as_str()) || last.starts_with(Status::Critical.as_str()))
-            && !last.contains("PostgreSQL needs none of them")
+        last.starts_with(Status::Warning.as_str()) || last.starts_with(Status::Critical.as_str())
     });
     let has_decision = rows.iter().any(|row| row.place.is_none());
     prop_assert!(!is_ill || has_decision, "{last:?} after {rows:#?}");
@@ -2323,6 +2316,60 @@ pub fn idle_pages_are_released_without_a_stop(_: &Spec, machine: &Machine) -> Te
     for (name, machine, steps) in all_steps(machine) {
         let stop = steps.iter().position(|step| *step == Step::Stop);
         let start = steps.iter().position(|step| *step == Step::Start);
+/// A decision about memory that stays has the figure of the machine after the steps that need no
+/// If idle pages stay after all rows, the last status announces them.
+pub fn idle_pages_that_stay_are_announced(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let rows = runbook_of(machine);
+    let after = machine.apply_all(&steps_of(&rows));
+    prop_assume!(!rows.is_empty() && rows.iter().all(|row| row.step.is_some()));
+    prop_assume!(after.is_ok() && !machine.is_muted("pool_size"));
+    let after = after.expect("it was assumed").at_next_start();
+    let finding = advice::answer::finding(&after, CheckId::PoolSize);
+    if finding.status != Status::Warning {
+        return Ok(());
+    }
+    let last = rows.iter().rev().find_map(|row| row.expected.as_deref());
+    let is_announced = last.is_some_and(|last| last.contains(" idle"));
+    prop_assert!(is_announced, "{finding:?} after {rows:#?}");
+    Ok(())
+}
+
+/// condition.
+pub fn decisions_are_about_the_machine_after_the_steps(
+    _: &Spec,
+    machine: &Machine,
+) -> TestCaseResult {
+    let about_memory = |machine: &Machine| {
+        let all = decisions(machine).into_iter();
+        let mut figures = all.filter_map(|(name, decision)| match decision {
+            Decision::LowerSharedBuffers { missing, .. } if name == "memory_left" => Some(missing),
+            _ => None,
+        });
+        figures.next()
+    };
+    let Some(missing) = about_memory(machine) else {
+        return Ok(());
+    };
+    let rows = runbook_of(machine);
+    let has_condition = |row: &&runbook::Row| {
+        let text = row.instruction.as_deref().unwrap_or_default();
+        text.starts_with("if no other program needs")
+    };
+    let safe: Vec<_> = rows
+        .iter()
+        .take_while(|row| !has_condition(row))
+        .cloned()
+        .collect();
+    let after = machine.apply_all(&steps_of(&safe));
+    prop_assume!(after.is_ok());
+    let then = about_memory(&after.expect("it was assumed").at_next_start());
+    prop_assert!(
+        then.is_none_or(|then| then == missing),
+        "{missing}, then {then:?}: {rows:#?}"
+    );
+    Ok(())
+}
+
         let (Some(stop), Some(start)) = (stop, start) else {
             continue;
         };

@@ -244,7 +244,7 @@ fn a_tenth_of_ram() {
             # free 287 MB of memory, or lower shared_buffers by 288MB: too little memory is available for the pool"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
-            # lower shared_buffers by 1314MB, or free or add 1311 MB of memory: too little memory is available"#]]),
+            # as huge_pages"#]]),
         when(
             "a smaller segment is pending, and available memory is short",
             |m| {
@@ -347,7 +347,49 @@ fn reserve() {
             # free 166 MB of memory, or lower shared_buffers to 784MB: too little memory is available for the pool"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages still need 1000 MB; 1090 MB is available, and 256 MB should stay available.
-            # lower shared_buffers to 784MB, or add 166 MB of memory or swap: too little memory is available"#]]),
+            # as huge_pages"#]]),
+        when("1 MB is missing", |m| {
+            small_host(m, 4000 * MB, 1000 * MB, 1255 * MB);
+            m.faulted_in(0);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages still need 1000 MB; 1255 MB is available, and 256 MB should stay available.
+            # as huge_pages"#]])
+        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 948MB: too little memory is available for the pool"]),
+        when("480 MB of RAM, and 1 MB is missing", |m| {
+            small_host(m, 480 * MB, 150 * MB, 405 * MB);
+            m.faulted_in(0);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 480 MB of 480 MB RAM. Segments on small pages still need 150 MB; 405 MB is available, and 256 MB should stay available.
+            # as huge_pages"#]])
+        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 140MB: too little memory is available for the pool"]),
+        when("480 MB of RAM, and a larger segment is pending", |m| {
+            m.ram(480 * MB);
+            m.on_huge_pages(150 * MB, 100 * MB);
+            m.swap(0);
+            m.available = Some(200 * MB);
+            m.waits(|next| next.shared_memory_bytes = 160 * MB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 150 MB and leave 330 MB of 480 MB RAM. 200 MB is available, and 256 MB should stay available.
+            # as reboot"#]])
+        .see("runbook", expect![[r#"
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # free 66 MB of memory, or lower shared_buffers by 66MB: too little memory is available for the pool"#]]),
+        when("the pool was made smaller, and another server takes memory", |m| {
+            m.on_huge_pages(20 * GB, 20 * GB);
+            m.lowered(8000);
+            m.swap(0);
+            m.available = Some(8 * GB);
+            m.other(10 * GB, 4096, OFF).rss_shmem_bytes = Some(GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 20 GB, and other servers 9 GB; 12 GB is available.
+            # lower shared_buffers to 17119MB, or add 2335 MB of memory or swap: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=10240
+            # lower shared_buffers to 17119MB, or add 2335 MB of memory or swap: too little memory is available"#]]),
         when("swap holds small pages, but not the pool", |m| {
             small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
             m.faulted_in(0);
@@ -502,7 +544,7 @@ fn pool_held_by_other_programs() {
             # free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders), or add 3036 MB of memory: too little memory is available for the pool"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 50 GB and leave 14 GB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
-            # free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders), or free or add 1311 MB of memory: too little memory is available"#]]),
+            # as huge_pages"#]]),
         when(
             "a server that was turned off would not fit in addition to a pool that others hold",
             |m| {
@@ -564,9 +606,7 @@ fn pool_held_by_other_programs() {
         .see("pending_settings", expect![[r#"
             critical would_not_start: Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.
             # as restart"#]])
-        .see("runbook", expect![[r#"
-            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool
-            # lower shared_buffers by 288MB, or free or add 287 MB of memory: too little memory is available"#]]),
+        .see("runbook", expect!["# free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"]),
         when(
             "the pool of a running server with huge_pages = on cannot be allocated again",
             |m| {

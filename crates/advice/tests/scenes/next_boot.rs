@@ -219,7 +219,7 @@ fn reboot() {
             # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"#]])
         .see("how_to_set_2", expect![["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]])
         .see("runbook", expect![[r#"
-            # lower shared_buffers to 10973MB, or add 27935 MB of memory or swap: too little memory is available
+            # lower shared_buffers to 10976MB, or add 27935 MB of memory or swap: too little memory is available
             # free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"#]]),
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
@@ -367,10 +367,10 @@ fn this_boot() {
         })
         .see("status", expect![[r#"
             critical will_run_out_of_memory: The segment on small pages still needs 13 GB; 1500 MB and 8 GB of swap are available.
-            # lower shared_buffers to 7502MB, or add 4136 MB of memory or swap: too little memory is available"#]])
+            # lower shared_buffers to 12622MB, or add 4136 MB of memory or swap: too little memory is available"#]])
         .see("memory_left", expect![[r#"
             critical will_run_out_of_memory: The segment on small pages still needs 13 GB; 1500 MB and 8 GB of swap are available.
-            # lower shared_buffers to 7502MB, or add 4136 MB of memory or swap: too little memory is available"#]]),
+            # lower shared_buffers to 12622MB, or add 4136 MB of memory or swap: too little memory is available"#]]),
         when("this boot allocated too few pages, and huge_pages is muted", |m| {
             m.ram(16 * GB);
             m.fall_back(0);

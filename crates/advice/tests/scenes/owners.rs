@@ -133,6 +133,20 @@ fn idle_pages_of_another_size_are_used_first() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 16896 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
             # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, free 14910 MB of memory, lower shared_buffers to 17192MB, or set the pool at boot: too little memory is available for the pool"#]])
         .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, free 14910 MB of memory, lower shared_buffers to 17192MB, or set the pool at boot: too little memory is available for the pool"]),
+        when("memory will run out", |m| {
+            m.on_small_pages(33 * GB, 0);
+            m.faulted_in(0);
+            m.ram(80 * GB);
+            m.file(CONF, None);
+            m.swap(0);
+            m.available = Some(30 * GB);
+            m.pool(1).total = 34;
+            m.pool(1).free = 34;
+        })
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: The segment on small pages still needs 33 GB; 30 GB is available.
+            # as huge_pages"#]])
+        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, add 39289 MB of memory, or set the pool at boot: too little memory is available for the pool"]),
         when("memory is too small for the other pool", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(GB);
