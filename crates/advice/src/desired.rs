@@ -32,6 +32,9 @@ pub(crate) struct Desired {
     /// Limits of cgroups to raise.
     pub(crate) limits: Vec<LimitChange>,
     pub(crate) pools: Vec<PoolChange>,
+    /// Pools whose line in the boot configuration was made for a demand that shrinks, with the
+    /// lower number.
+    pub(crate) lines: Vec<(PageSize, Pages)>,
     /// Whether the server has to read its files. A restart also does so.
     pub(crate) reload: bool,
     /// Whether the server has to be restarted now.
@@ -85,6 +88,7 @@ impl Desired {
         unless_files_decide(machine)?;
         let mut desired = Self::with(machine, next, Vec::new(), restart)?;
         desired.pools.retain(|change| change.size == size);
+        desired.lines.retain(|(of, _)| *of == size);
         Ok(desired)
     }
 
@@ -104,31 +108,38 @@ impl Desired {
             settings,
             limits: size.map_or(Vec::new(), |size| limits::to_raise(machine, size, required)),
             pools: Vec::new(),
+            lines: Vec::new(),
             reload: false,
             restart,
             next,
         };
         for pool in machine.pools() {
             let size = PageSize(pool.page_bytes);
-            desired.pools.extend(desired.pool_change(machine, size)?);
+            let Some(target) = PoolTarget::of(machine, size, &desired.next) else {
+                continue;
+            };
+            desired.pools.extend(desired.pool_change(machine, &target));
+            // Whether pending settings are meant to turn huge pages off is decided first.
+            let line = forecast::lower_line(machine, &target);
+            let line = line.filter(|_| restart || desired.size.is_some());
+            desired.lines.extend(line.map(|pages| (size, pages)));
         }
         Ok(desired)
     }
 
-    fn pool_change(
-        &self,
-        machine: &Machine,
-        size: PageSize,
-    ) -> Result<Option<PoolChange>, Decision> {
-        let Some(target) = PoolTarget::of(machine, size, &self.next) else {
-            return Ok(None);
-        };
+    fn pool_change(&self, machine: &Machine, target: &PoolTarget) -> Option<PoolChange> {
+        let size = target.now.size;
         let before = target.persistent;
         let needed = target.recommended();
         // Ignores surplus pages of other processes in a pool that no server requests.
         let grows = before < needed
             && (self.size == Some(size) || target.after.asked_by_others() > Pages(0));
-        let releases = before > needed && self.releases_idle(machine, &target);
+        // A running server keeps its pages until a restart, and idle pages alone are no reason for
+        // one.
+        let will_release = target.now.total() > target.after.total();
+        let releases = before > needed
+            && (self.restart || !will_release)
+            && forecast::is_worth_releasing(machine, target);
         let mut pages = if grows || releases { needed } else { before };
         if machine.is_bound_to_nodes() {
             let required = demand::pages_of_next_start(machine, size, &self.next);
@@ -140,30 +151,12 @@ impl Desired {
                 pages = Pages(pool.total) + lacking;
             }
         }
-        Ok((pages != before).then_some(PoolChange {
+        (pages != before).then(|| PoolChange {
             size,
             before,
             pages,
             others: target.after.asking().collect(),
-        }))
-    }
-
-    /// Whether idle pages are worth releasing. A running server keeps its pages until a restart,
-    /// and idle pages alone are no reason for one. The kernel chooses the nodes of pages that it
-    /// releases, which could be those of a bound server. If pool_size is muted, the pages are
-    /// wanted.
-    fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
-        let will_release = target.now.total() > target.after.total();
-        target.idle_for.is_none()
-            && !machine.is_muted("pool_size")
-            && !machine.is_bound_to_nodes()
-            && (self.restart || !will_release)
-            && forecast::is_much_idle(
-                machine,
-                target.persistent - target.recommended(),
-                target.after.total(),
-                target.now.size,
-            )
+        })
     }
 }
 
@@ -172,8 +165,8 @@ impl Desired {
 pub(crate) struct Boot {
     /// Lines to add or to change.
     pub(crate) lines: Vec<Step>,
-    /// Why it cannot be changed from here.
-    pub(crate) decision: Option<Decision>,
+    /// Why it cannot be changed from here, for each pool.
+    pub(crate) decisions: Vec<Decision>,
 }
 
 impl Boot {
@@ -194,30 +187,42 @@ impl Boot {
             at = at.apply(&Step::RaiseLimit(limit.clone())).unwrap_or(at);
         }
         for size in own.into_iter().chain(others) {
-            match at_boot(&at, size, next) {
-                Ok(Some(line)) => {
-                    at = at.apply(&line).unwrap_or(at);
-                    boot.lines.push(line);
-                }
-                Ok(None) => {}
-                Err(decision) => boot.decision = boot.decision.or(Some(decision)),
-            }
+            let change = at_boot(&at, size, next);
+            boot.add(&mut at, change);
         }
         // A line is lowered once the lines for the new pages are known to be possible.
-        let lowered = if boot.decision.is_none() { pools } else { &[] };
-        for change in lowered {
-            match lower_line(&at, change) {
-                Ok(Some(line)) => {
-                    at = at.apply(&line).unwrap_or(at);
-                    boot.lines.push(line);
-                }
-                Ok(None) => {}
-                Err(decision) => boot.decision = boot.decision.or(Some(decision)),
-            }
+        let lines = desired.map_or(&[][..], |desired| &desired.lines);
+        let lowered = if boot.decisions.is_empty() {
+            lines
+        } else {
+            &[]
+        };
+        for &(size, pages) in lowered {
+            let change = at.next_boot().map(|boot| line(boot, size, pages));
+            boot.add(&mut at, change.transpose());
         }
         let present = || present_line(&at, at.size_asked_for(next)?, next);
-        boot.decision = boot.decision.or_else(present);
+        if boot.decisions.is_empty() {
+            boot.decisions.extend(present());
+        }
         boot
+    }
+
+    /// Adds a change, and applies it to the machine.
+    fn add(&mut self, at: &mut Machine, change: Result<Option<Step>, Decision>) {
+        match change {
+            Ok(Some(line)) => {
+                *at = at.apply(&line).unwrap_or_else(|_| at.clone());
+                self.lines.push(line);
+            }
+            Ok(None) => {}
+            Err(decision) => {
+                let mut others = self.decisions.iter_mut();
+                if !others.any(|other| other.absorb(&decision)) {
+                    self.decisions.push(decision);
+                }
+            }
+        }
     }
 }
 
@@ -274,25 +279,6 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         None => pages.max(meant),
     };
     line(boot, size, pages).map(Some)
-}
-
-/// The line for a pool that shrinks, if it was made for the demands that have shrunk. Errors: why
-/// it cannot be changed from here.
-fn lower_line(machine: &Machine, change: &PoolChange) -> Result<Option<Step>, Decision> {
-    let PoolChange {
-        size,
-        before,
-        pages,
-        ..
-    } = *change;
-    let asks_for_more = |boot: &&NextBoot| {
-        boot.pages(size.0)
-            .is_some_and(|request| Pages(request.pages) > pages)
-    };
-    match machine.next_boot().filter(asks_for_more) {
-        Some(boot) if pages < before => line(boot, size, pages).map(Some),
-        _ => Ok(None),
-    }
 }
 
 /// The change of the boot configuration to this number. Errors: why it cannot be made from here.

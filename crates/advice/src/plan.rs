@@ -1,7 +1,5 @@
 //! The plan: the steps from a machine to its desired state, computed once for each answer.
 
-use std::mem::discriminant;
-
 use super::{
     checks::{self, CheckId},
     decision::{self, Decision},
@@ -90,7 +88,7 @@ impl Plan {
             let steps = diff::plan(machine, &desired, &boot.lines)?;
             // The next boot matters if pages move.
             let matters = moves_pages(&steps) || needs_boot(findings);
-            let remaining = boot.decision.filter(|_| matters).into_iter().collect();
+            let remaining = if matters { boot.decisions } else { Vec::new() };
             Ok(Self { steps, remaining })
         };
         let all = Desired::of(machine, pending).and_then(towards);
@@ -147,15 +145,12 @@ impl Plan {
             }
         }
         let first = about_small_pages(machine, &decision).unwrap_or(decision);
-        // A smaller figure for the same memory is settled with the first one.
-        let is_covered = |later: &Decision| {
-            let is_less = later.missing().is_some() && later.missing() <= first.missing();
-            *later == first || is_less && discriminant(later) == discriminant(&first)
-        };
-        let at_boot = boot.decision.filter(|_| needs_boot(findings));
-        let at_boot = at_boot.filter(|later| !is_covered(later));
-        let remaining = [Some(first), at_boot].into_iter().flatten().collect();
+        let at_boot = boot.decisions.into_iter().filter(|_| needs_boot(findings));
+        let at_boot: Vec<_> = at_boot.filter(|later| !first.covers(later)).collect();
+        let remaining = [vec![first], at_boot].concat();
         Self { steps, remaining }
+    }
+
     /// The machine after the steps that need no person's condition. Decisions that stay are about
     /// it.
     pub(crate) fn applied_safely(&self, machine: &Machine) -> Machine {
@@ -179,8 +174,6 @@ impl Plan {
             }
             _ => None,
         }
-    }
-
     }
 
     /// The decision that the plan leaves for this check.
@@ -259,9 +252,9 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
         Err(blocked) => decision::for_blocked(&wanted, size, pages, blocked).to_string(),
     };
     Some(Decision::UseOtherSize {
-        step: Box::new(change),
         idle: (idle, other),
         change: text(&change),
+        step: Box::new(change),
         instead,
     })
 }
@@ -353,8 +346,10 @@ pub fn how_to_set(machine: &Machine, size: PageSize) -> Remedy {
         let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
         let boot = Boot::of(&machine, &next, Some(&desired));
         let steps = diff::plan(&machine, &desired, &boot.lines)?;
-        let remaining = boot.decision.into_iter().collect();
-        Ok(Plan { steps, remaining })
+        Ok(Plan {
+            steps,
+            remaining: boot.decisions,
+        })
     };
     let plan = match with(false) {
         Err(_) if may_restart => with(true),

@@ -8,7 +8,8 @@ use crate::{
     finding::{Finding, Judgment, whole},
     model::{
         apply::Blocked,
-        demand::{Demands, Who},
+        demand::{Demands, PoolTarget, Who},
+        forecast,
         machine::Machine,
         memory::{self, CommitLimit},
         next_boot, numa,
@@ -16,7 +17,7 @@ use crate::{
 };
 use host::{
     linux::{boot::Request, hugepages::Pool},
-    units::{Bytes, Pages, huge_pages},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -39,6 +40,7 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `not_set_at_boot` | warning | nothing sets the pool at boot |
 | `no_effect_at_boot` | warning | a line is to set the pool, but systemd does not read its file, or the kernel refuses its value |
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
+| `too_many_after_restart` | warning | pending settings need fewer pages, and the boot configuration still sets those of the running server |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
 | `too_many_at_boot` | warning | the pools would leave less than other programs use now, the segments on small pages and a reserve, or, with strict overcommit, too little of the commit limit |
 
@@ -122,6 +124,9 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
         );
         return Finding::warning("boot_fell_short", text);
     }
+    if let Some(for_more) = for_more(machine) {
+        return for_more;
+    }
     if machine.is_bound_to_nodes() {
         return Finding::unknown(format!(
             "{sets} on all NUMA nodes together; the server needs {} on those that it is allowed to use ({}).",
@@ -148,6 +153,26 @@ fn fell_short(machine: &Machine, demands: &Demands, asked: Pages) -> bool {
     let pool = machine.pool(demands.size);
     before.is_some_and(|before| Pages(before.pages) == asked)
         && pool.is_some_and(|pool| Pages(pool.persistent()) < demands.total())
+}
+
+/// A line that was made for the running server, if the pending settings need fewer pages.
+fn for_more(machine: &Machine) -> Option<Finding> {
+    let next = machine.next_start();
+    machine.pools().find_map(|pool| {
+        let size = PageSize(pool.page_bytes);
+        let target = PoolTarget::of(machine, size, &next)?;
+        let pages = forecast::lower_line(machine, &target)?;
+        let request = machine.next_boot()?.pages(size.0)?;
+        Some(Finding::warning(
+            "too_many_after_restart",
+            format!(
+                "{} sets {} at boot; with the pending settings, {pages} {} enough.",
+                request.place,
+                huge_pages(Pages(request.pages), size),
+                pages.verb("is", "are")
+            ),
+        ))
+    })
 }
 
 /// Lines that set up more than the host can hold in addition to the memory that other programs use,

@@ -14,12 +14,9 @@ use host::{
     units::{Bytes, PageSize, Pages},
 };
 
-use crate::{
-    model::{
-        machine::Machine,
-        memory::{self, CommitLimit},
-    },
-    thresholds::IDLE_OF_NEED_PERCENT,
+use crate::model::{
+    machine::Machine,
+    memory::{self, CommitLimit},
 };
 
 /// The check that, muted, keeps the requests of other servers from counting.
@@ -555,26 +552,27 @@ impl PoolTarget {
     /// The number to set: the demands after a restart, existing pages that the boot configuration
     /// asks for and that are not only for present demands, and idle pages that a server might need.
     pub fn recommended(&self) -> Pages {
-        let at_boot = self.persistent.min(self.asked_at_boot());
-        let least = self.after.total().max(at_boot - self.shrinks_line());
+        let least = self.without_shrunk(self.persistent.min(self.asked_at_boot()));
         match self.idle_for {
             Some(_) => self.persistent.max(least),
             None => least,
         }
     }
 
-    /// By how much the boot configuration asks for too many pages once a demand has shrunk. A line
-    /// that asks for about as many as are needed now was made for these demands.
-    fn shrinks_line(&self) -> Pages {
+    /// Pages of the boot configuration that stay once a demand has shrunk. A line was made for the
+    /// present demands if it asks for about as many pages: the difference is less than half of what
+    /// they shrink by. It is unknown what pages beyond them are for. A line that has been lowered
+    /// differs by more, so it is not lowered again.
+    pub(crate) fn without_shrunk(&self, at_boot: Pages) -> Pages {
         let now = self.now.total();
-        match self.asked_at_boot() <= now + Pages(now.0.saturating_mul(IDLE_OF_NEED_PERCENT) / 100)
-        {
-            true => now - self.after.total(),
-            false => Pages(0),
-        }
+        let shrunk = now - self.after.total();
+        let half = Pages(shrunk.0 / 2);
+        let is_for_them = (now - half..now + half).contains(&self.asked_at_boot());
+        let shrunk = if is_for_them { shrunk } else { Pages(0) };
+        self.after.total().max(at_boot - shrunk)
     }
 
-    fn asked_at_boot(&self) -> Pages {
+    pub(crate) fn asked_at_boot(&self) -> Pages {
         pages_in_line(self.at_boot.as_ref())
     }
 }

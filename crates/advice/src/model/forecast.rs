@@ -135,3 +135,22 @@ pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: 
     }
     idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }
+
+/// Whether the pages of a pool beyond the recommended number are worth releasing. The kernel chooses
+/// the nodes of pages that it releases, which could be those of a bound server. If `pool_size` is
+/// muted, the pages are wanted.
+pub(crate) fn is_worth_releasing(machine: &Machine, target: &PoolTarget) -> bool {
+    let idle = target.persistent - target.recommended();
+    target.idle_for.is_none()
+        && !machine.is_muted("pool_size")
+        && !machine.is_bound_to_nodes()
+        && is_much_idle(machine, idle, target.after.total(), target.now.size)
+}
+
+/// The lower number for the line of the boot configuration, if a demand shrinks by so many pages
+/// that they are worth releasing, now or after the restart.
+pub(crate) fn lower_line(machine: &Machine, target: &PoolTarget) -> Option<Pages> {
+    let asked = target.asked_at_boot();
+    let pages = target.without_shrunk(asked);
+    (pages < asked && is_worth_releasing(machine, target)).then_some(pages)
+}

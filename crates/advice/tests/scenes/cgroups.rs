@@ -137,7 +137,8 @@ fn fault_limits() {
         .see("cgroup_fault_limit", expect![[r#"
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
-            # also raise the limit where it is set (unit or container runtime), or the next start resets it"#]]),
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 100/' /etc/sysctl.d/hugepages.conf"#]]),
         when(
             "a limit is low, and a restart would not get huge pages",
             |m| {

@@ -120,6 +120,27 @@ fn reboot() {
         .see("reboot", expect![[r#"
             warning too_many_at_boot: The next boot sets up 61 GB in huge pages, 6481 MB more than other programs leave.
             # lower /proc/cmdline (hugepagesz=1G hugepages=60) from 60 to at most 53 huge pages of 1 GB; 0 are needed"#]]),
+        when("lines for two pools need a person", |m| {
+            m.ram(128 * GB);
+            m.on_small_pages(10 * GB, 0);
+            m.state.server.huge_page_size_bytes = Some(GB);
+            m.file(CONF, None);
+            m.file("proc/cmdline", "hugepages=0x10");
+            m.other(4 * GB, 4096, TRY);
+        })
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 1 GB pages at boot; 10 are needed.
+            # as huge_pages"#]])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            sysctl -w vm.nr_hugepages=2048
+            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 10 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            # restart PostgreSQL (ends all sessions)
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 2048 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            # restart the server on port 5433 (ends all of its sessions)
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader
+            # check the configuration that sets the pool at boot: /proc/cmdline sets a number of pages that is not a plain number"#]]),
         when("the boot sets up too many pages of both sizes", |m| {
             m.asked(40_000);
             m.file("proc/cmdline", "hugepagesz=1G hugepages=70");

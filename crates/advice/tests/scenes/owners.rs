@@ -329,6 +329,23 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
         scene.on_huge_pages(42 * GB, 42 * GB);
         expected.assert_eq(&planned(&scene.machine(), name, value, change));
     }
+    // The line was rounded up.
+    let mut scene = Scene::healthy();
+    scene.ram(128 * GB);
+    scene.on_huge_pages(42 * GB, 42 * GB);
+    scene.more(3_496);
+    scene.asked(25_000);
+    expect![[r#"
+        ALTER SYSTEM SET shared_buffers = '20GB';
+        sed -i 's/^vm\.nr_hugepages = 25000$/vm.nr_hugepages = 14248/' /etc/sysctl.d/hugepages.conf
+        # restart PostgreSQL (ends all sessions)
+        sysctl -w vm.nr_hugepages=14248"#]]
+    .assert_eq(&planned(
+        &scene.machine(),
+        "shared_buffers",
+        "20GB",
+        |next| next.shared_memory_bytes = 21 * GB,
+    ));
     // Half of the line is for something else.
     let mut scene = Scene::healthy();
     scene.ram(128 * GB);

@@ -718,7 +718,7 @@ fn idle_pages() {
             m.waits(|next| next.shared_memory_bytes = GB);
         })
         .see("pool_size", expect!["ok idle_after_restart: 1511 huge pages of 2 MB (3022 MB) are idle: PostgreSQL needs none of them; 537 are needed. 25 more will be idle after the next restart."])
-        .see("runbook", expect![[""]]),
+        .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 512/' /etc/sysctl.d/hugepages.conf"#]]),
         when("pending settings need a part of the idle pages", |m| {
             m.more(1511);
             m.waits(|next| next.shared_memory_bytes = 2 * GB);

@@ -159,8 +159,22 @@ fn pending() {
         })
         .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again. Settings are pending a restart."]])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
-        .see("how_to_set_2", expect![[""]])
-        .see("runbook", expect![[""]]),
+        .see("reboot", expect![[r#"
+            warning too_many_after_restart: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; with the pending settings, 50 are enough.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 50/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("how_to_set_2", expect![[r#"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 50/' /etc/sysctl.d/hugepages.conf"#]])
+        .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 50/' /etc/sysctl.d/hugepages.conf"#]]),
+        when("the line is already that of pending settings", |m| {
+            m.asked(50);
+            m.waits(|next| next.shared_memory_bytes = 100 * MB);
+        })
+        .see("runbook", expect![]),
+        when("the line is on the kernel command line", |m| {
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.file("proc/cmdline", "hugepages=537");
+            m.waits(|next| next.shared_memory_bytes = 100 * MB);
+        })
+        .see("runbook", expect!["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 50' >> /etc/sysctl.d/60-hugepages.conf)"]),
         when("the files are refused", |m| {
             m.state.next.files = Files::Refused("syntax error".to_owned())
         })
