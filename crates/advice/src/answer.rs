@@ -108,7 +108,9 @@ impl Answer {
             Cure::Core(decide) => {
                 // The decision of the plan about the next boot is more precise.
                 let is_known = id == CheckId::Reboot && !plan.remaining.is_empty();
-                let safe = plan.applied_safely(machine);
+                let is_exact = machine.faulted_in.least == machine.faulted_in.most;
+                let stops = is_exact || id != CheckId::MemoryLeft;
+                let safe = plan.applied_safely(machine, stops);
                 // Figures of memory are those after the steps. Causes are those before them.
                 let at = match id {
                     CheckId::MemoryLeft | CheckId::Overcommit => &safe,

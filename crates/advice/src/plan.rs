@@ -152,13 +152,14 @@ impl Plan {
     }
 
     /// The machine after the steps that need no person's condition. Decisions that stay are about
-    /// it.
-    pub(crate) fn applied_safely(&self, machine: &Machine) -> Machine {
+    /// it. `stops`: whether a stop counts. What it releases can be known only within bounds.
+    pub(crate) fn applied_safely(&self, machine: &Machine, stops: bool) -> Machine {
         let mut at = machine.clone();
         for (index, step) in self.steps.iter().enumerate() {
             // Later steps can depend on a step that a person has to allow.
             let later = &self.steps[index + 1..];
             match at.apply(step) {
+                Ok(_) if matches!(step, Step::Stop | Step::Restart) && !stops => break,
                 Ok(after) if render::condition(machine, &at, step, later).is_none() => at = after,
                 _ => break,
             }

@@ -130,7 +130,8 @@ fn way_back_is_the_running_value() {
                               shared_buffers = 920MB: a start without it uses the files
                               (hugeinfo_next_start, postmaster.opts).
               next reboot     /etc/sysctl.d/hugepages.conf:1 sets 512 huge pages of 2 MB at
-                              boot."#]]),
+                              boot; with the pending settings, 50 are enough.
+              do this  1 root sed -i 's/^vm\.nr_hugepages = 512$/vm.nr_hugepages = 50/' /etc/sysctl.d/hugepages.conf"#]]),
     ]);
 }
 
