@@ -18,7 +18,10 @@ check_tools() {
         want php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
         want php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
         ;;
-    bench | experiment) want python3 command -v python3 ;;
+    bench | experiment)
+        want python3 command -v python3
+        [ "$wanted" = bench ] || want gnuplot-nox command -v gnuplot
+        ;;
     patroni)
         want python3-pip /usr/bin/python3 -m pip --version
         want sudo command -v sudo
@@ -46,14 +49,6 @@ want() { # PACKAGE COMMAND…
         lacking+=("$1")
     else
         missing+=("$1")
-    fi
-}
-
-# Not required: without gnuplot, the experiment prints a message and has no plots.
-install_gnuplot() {
-    if ! command -v gnuplot >/dev/null && may_install; then
-        offered gnuplot-nox || update_lists
-        apt_install gnuplot-nox || say "setup: apt could not install gnuplot-nox"
     fi
 }
 
