@@ -5,7 +5,7 @@ use std::{
     os::unix::ffi::OsStringExt,
 };
 
-use host::next_start::SIZING;
+use host::{near::nearest, next_start::SIZING};
 use pgrx::PgSqlErrorCode;
 
 use super::{
@@ -16,7 +16,6 @@ use crate::{
     error::Error,
     postgres::{
         jsonb::{Jsonb, LONGEST_SETTINGS, Member},
-        near::nearest,
         settings::{check_setting, is_defined},
         values::default_number,
     },
@@ -109,7 +108,7 @@ impl Planned {
                     ))
                     .hint(format!("{KNOWN}: {}.", names.join(", "))));
                 }
-                let near = nearest(&lower, &names);
+                let near = nearest(&lower, names.iter().copied());
                 let near =
                     near.map_or_else(String::new, |near| format!("Did you mean \"{near}\"? "));
                 return Err(

@@ -14,7 +14,6 @@ pub(crate) mod jsonb;
 pub(crate) mod latch;
 pub(crate) mod memory;
 pub(crate) mod muted_checks;
-pub(crate) mod near;
 pub(crate) mod places;
 pub(crate) mod planned_value;
 pub(crate) mod processes;

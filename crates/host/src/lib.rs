@@ -1,7 +1,8 @@
 //! Reads facts. [`linux`] has the readers of kernel files and does not depend on PostgreSQL.
 //! [`server`] collects facts about one PostgreSQL server and its machine. [`next_start`] computes
 //! its next start. [`escape`] and [`shell`] write untrusted names into texts and commands.
-//! [`units`] has the types of quantities. The crate `advice` draws conclusions from the facts.
+//! [`near`] suggests names. [`units`] has the types of quantities. The crate `advice` draws
+//! conclusions from the facts.
 
 #![deny(unsafe_code)]
 
@@ -10,6 +11,7 @@ compile_error!("this reads /proc and /sys of Linux; it cannot be built for anoth
 
 pub mod escape;
 pub mod linux;
+pub mod near;
 pub mod next_start;
 pub mod server;
 pub mod shell;

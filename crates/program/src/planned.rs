@@ -10,7 +10,8 @@ use std::{
 
 use host::{
     escape,
-    next_start::{self, Computation, Origin, SIZING},
+    near::nearest,
+    next_start::{self, Computation, Origin, Runner, SIZING, failed_start::FailedStart},
     server::{
         configuration::{self, Configuration},
         postmaster_arguments,
@@ -166,6 +167,32 @@ impl Planned {
 
     /// The settings of the next start. Errors: PostgreSQL would not start.
     pub(crate) fn settings(&self, detail: Detail) -> Result<Settings, Error> {
+        self.compute_settings(detail).map_err(|error| match error {
+            Error::Refused(refusal) => {
+                let near = self.near(&refusal.message);
+                let hint = near.map(|near| format!("Did you mean \"{near}\"?"));
+                Error::Refused(FailedStart {
+                    hint: hint.or(refusal.hint),
+                    ..refusal
+                })
+            }
+            error => error,
+        })
+    }
+
+    /// The setting whose name is nearest to the one that PostgreSQL does not know.
+    fn near(&self, message: &str) -> Option<String> {
+        let typed = message.strip_prefix("unrecognized configuration parameter \"")?;
+        let mut command = next_start::command(&self.place.program);
+        command.arg("--describe-config");
+        let runner = &self.computation.runner;
+        let output = runner.finish(runner.start(command).ok()?).ok()?;
+        let text = String::from_utf8_lossy(&output.out);
+        let names = text.lines().filter_map(|line| line.split('\t').next());
+        nearest(typed.strip_suffix('"')?, names).map(str::to_owned)
+    }
+
+    fn compute_settings(&self, detail: Detail) -> Result<Settings, Error> {
         let computation = &self.computation;
         let segment = computation.start_segment(&[])?;
         let command_line = bytes_of(&computation.arguments);
