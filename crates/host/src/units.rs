@@ -6,8 +6,12 @@ use std::{
     ops::{Add, Mul, Sub},
 };
 
+use serde::{Deserialize, Serialize};
+
 /// A number of bytes. Displayed for people, rounded to the nearest unit: `1074 MB`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Bytes(pub u64);
 
 /// The size of one page, in bytes.
@@ -19,7 +23,9 @@ pub struct PageSize(pub u64);
 pub const GIGANTIC: PageSize = PageSize(1 << 30);
 
 /// A number of huge pages.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Pages(pub u64);
 
 macro_rules! saturating {

@@ -13,9 +13,9 @@ use crate::{
     Done, Host,
     error::Error,
     machine,
-    next_start::NextStart,
+    next_start::{LargestBuffers, NextStart},
     plan,
-    planned::{Detail, Planned, Trust, normalized},
+    planned::{Detail, normalized},
     size::Size,
     status::Format,
 };
@@ -62,8 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             "-c {given}: fit computes shared_buffers"
         )));
     }
-    let planned = Planned::prepare(&options.server, Trust::Own)?;
-    let start = NextStart::of(&planned, Detail::All)?;
+    let start = NextStart::read(&options.server, Detail::All)?;
     let next = start.settings()?.server.clone();
     plan::note_differences(&next);
     let machine = match options.capacity.pod {
@@ -72,10 +71,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     let size = PageSize(plan::target(&machine)?.pool.page_bytes);
     let capacity = capacity(&options.capacity, &machine, size)?;
-    let [block]: [u64; 1] = planned.computation.values(["block_size"])?;
-    let next = machine.state.next_start();
-    let found = (planned.computation).largest_buffers(next, Pages(capacity), size, block)?;
-    let found = found.map_err(|too_few| {
+    let mut server = options.server.at(options.server.directory());
+    // --page-size can have changed it. 0 is the default of the kernel.
+    let requested = machine.next_start().huge_page_size_bytes.unwrap_or(0);
+    let setting = format!("huge_page_size={}kB", requested / 1024);
+    server.settings.push(setting);
+    let largest = LargestBuffers::read(&server, Pages(capacity), size)?;
+    let found = largest.fit.map_err(|too_few| {
         Error::new(format!(
             "{} {} too few: the minimum of shared_buffers needs {}",
             huge_pages(Pages(capacity), size),
@@ -83,14 +85,15 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             too_few.required
         ))
     })?;
-    let buffers = found.blocks * block / 1024;
+    let buffers = Bytes(found.blocks.saturating_mul(largest.block_bytes));
+    let setting = format!("{}kB", buffers.0 / 1024);
     let text = match options.format {
         Format::Json => {
             let json = json!({
                 "schema": 1,
                 "postgresql": start.version,
-                "shared_buffers": format!("{buffers}kB"),
-                "shared_buffers_bytes": found.blocks * block,
+                "shared_buffers": setting,
+                "shared_buffers_bytes": buffers.0,
                 "page_size_bytes": size.0,
                 "available_pages": capacity,
                 "required_pages": found.required.0,
@@ -100,10 +103,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             format!("{json:#}\n")
         }
         Format::Text => {
-            let setting = plan::requested_size(&machine).map(plan::size_setting);
+            let size_setting = plan::requested_size(&machine).map(plan::size_setting);
             format!(
-                "shared_buffers = {buffers}kB\n{}# {} of {}; {} unused at the end\n",
-                setting.map_or(String::new(), |setting| setting + "\n"),
+                "shared_buffers = {setting}\n{}# {} of {}; {} unused at the end\n",
+                size_setting.map_or(String::new(), |setting| setting + "\n"),
                 found.required,
                 huge_pages(Pages(capacity), size),
                 found.tail_waste

@@ -9,9 +9,17 @@ use std::{
 
 use advice::model::machine::ServerState;
 use clap::Args;
-use host::{escape, linux::lookup::Found, next_start::failed_start::FailedStart};
+use host::{
+    escape,
+    linux::lookup::Found,
+    next_start::{
+        failed_start::FailedStart,
+        largest_buffers::{Fit, TooFewPages},
+    },
+    units::{PageSize, Pages},
+};
 use rustix::fs::FileType;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     Done, Server, command,
@@ -32,6 +40,11 @@ pub(crate) struct Options {
     server: Server,
     #[arg(long)]
     only_pages: bool,
+    /// Computes the largest shared_buffers for this number of huge pages instead.
+    #[arg(long, requires = "page_bytes")]
+    pages: Option<u64>,
+    #[arg(long)]
+    page_bytes: Option<u64>,
     /// The running server, if this process is of root.
     #[arg(long)]
     postmaster: Option<u32>,
@@ -85,7 +98,7 @@ impl NextStart {
     /// create there.
     pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
         let next = match is_root() {
-            true => Self::read_as_root(server, detail)?,
+            true => read_as_root(server, arguments(server, detail))?,
             false => Self::compute(server, detail, Trust::Own)?,
         };
         if let (Some(directory), [_, ..]) = (server.directory(), &next.options[..]) {
@@ -103,51 +116,6 @@ impl NextStart {
             }
         }
         Ok(next)
-    }
-
-    fn read_as_root(server: &Server, detail: Detail) -> Result<Self, Error> {
-        if server.is_only_found {
-            return Err(Error::with_hint(
-                "the next start is unknown, because root runs PostgreSQL only for servers that are named",
-                format!("If you trust its configuration: {}", server.named_by()),
-            ));
-        }
-        let mut command = command::this(CHILD);
-        command.args(arguments(server, detail));
-        let postmaster = server.postmaster.map(|pid| format!("--postmaster={pid}"));
-        command.args(postmaster);
-        command::end_with_parent(&mut command);
-        let output = command::run(command, server.time_limit)?;
-        if !output.status.success() {
-            let text = output.err.trim();
-            let text = text.strip_prefix("hugeinfo: ").unwrap_or(text);
-            let (message, hint) = match text.split_once("\nHINT: ") {
-                Some((message, hint)) => (message, Some(hint.to_owned())),
-                None => (text, None),
-            };
-            return Err(match message {
-                "" => Error::new(format!(
-                    "the computation of the next start ended with {}",
-                    output.status
-                )),
-                message => Error::Other(message.to_owned(), hint),
-            });
-        }
-        Self::parse(&output.out)
-    }
-
-    fn parse(json: &str) -> Result<Self, Error> {
-        serde_json::from_str(json.trim()).map_err(|error| {
-            Error::new(format!(
-                "the computation of the next start wrote no result: {error}"
-            ))
-        })
-    }
-
-    fn to_json(&self) -> Result<Done, Error> {
-        let json = serde_json::to_string(self);
-        json.map(|text| Done::from(text + "\n"))
-            .map_err(|error| Error::new(error.to_string()))
     }
 
     /// Refuses a data directory of another user. PostgreSQL does so, too, but the owner can change
@@ -244,33 +212,130 @@ impl NextStart {
     }
 }
 
-/// Prints the next start as JSON. Root runs it to compute the next start with
-/// the rights of the owner of the data directory.
+/// The largest `shared_buffers` for a number of huge pages.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct LargestBuffers {
+    pub(crate) block_bytes: u64,
+    /// Errors: the huge pages of the minimum.
+    pub(crate) fit: Result<Fit, TooFewPages>,
+}
+
+impl LargestBuffers {
+    /// Computes it. As root, with the rights of the owner of the data directory.
+    pub(crate) fn read(server: &Server, pages: Pages, size: PageSize) -> Result<Self, Error> {
+        if !is_root() {
+            return Self::compute(server, pages, size, Trust::Own);
+        }
+        let mut arguments = server.arguments();
+        arguments.push(format!("--pages={pages}").into());
+        arguments.push(format!("--page-bytes={}", size.0).into());
+        read_as_root(server, arguments)
+    }
+
+    fn compute(server: &Server, pages: Pages, size: PageSize, trust: Trust) -> Result<Self, Error> {
+        let planned = Planned::prepare(server, trust)?;
+        let next = planned.settings(Detail::Pages)?.server;
+        let [block_bytes]: [u64; 1] = planned.computation.values(["block_size"])?;
+        let fit = planned
+            .computation
+            .largest_buffers(&next, pages, size, block_bytes)?;
+        Ok(Self { block_bytes, fit })
+    }
+}
+
+/// Lets another process of root compute something with the rights of the owner of the data
+/// directory. The process can wait forever for a file of the owner.
+fn read_as_root<T: DeserializeOwned>(
+    server: &Server,
+    arguments: Vec<OsString>,
+) -> Result<T, Error> {
+    if server.is_only_found {
+        return Err(Error::with_hint(
+            "the next start is unknown, because root runs PostgreSQL only for servers that are named",
+            format!("If you trust its configuration: {}", server.named_by()),
+        ));
+    }
+    let mut command = command::this(CHILD);
+    command.args(arguments);
+    let postmaster = server.postmaster.map(|pid| format!("--postmaster={pid}"));
+    command.args(postmaster);
+    command::end_with_parent(&mut command);
+    let output = command::run(command, server.time_limit)?;
+    if !output.status.success() {
+        let text = output.err.trim();
+        let text = text.strip_prefix("hugeinfo: ").unwrap_or(text);
+        let (message, hint) = match text.split_once("\nHINT: ") {
+            Some((message, hint)) => (message, Some(hint.to_owned())),
+            None => (text, None),
+        };
+        return Err(match message {
+            "" => Error::new(format!(
+                "the computation of the next start ended with {}",
+                output.status
+            )),
+            message => Error::Other(message.to_owned(), hint),
+        });
+    }
+    parse(&output.out)
+}
+
+fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
+    serde_json::from_str(json.trim()).map_err(|error| {
+        Error::new(format!(
+            "the computation of the next start wrote no result: {error}"
+        ))
+    })
+}
+
+fn to_json(result: &impl Serialize) -> Result<Done, Error> {
+    let json = serde_json::to_string(result);
+    json.map(|text| Done::from(text + "\n"))
+        .map_err(|error| Error::new(error.to_string()))
+}
+
+/// Prints the next start as JSON, or the largest `shared_buffers`. Root runs it to compute them
+/// with the rights of the owner of the data directory.
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let detail = match options.only_pages {
         true => Detail::Pages,
         false => Detail::All,
     };
+    let memory = options
+        .pages
+        .zip(options.page_bytes)
+        .map(|(pages, bytes)| (Pages(pages), PageSize(bytes)));
     if is_root() {
-        let Some(data) = options.server.directory() else {
-            return Err(Error::with_hint(
-                "cannot run as root, because the PostgreSQL programs refuse to run as root",
-                "Use -D, or run this as an ordinary user",
-            ));
+        let owned = match options.server.directory() {
+            Some(data) => Owned::find(&data)?,
+            None => Owned::new_server()?,
         };
-        let owned = Owned::find(&data)?;
-        let server = options.server.at(Some(owned.directory.clone()));
+        let server = options.server.at(owned.directory.clone());
         let mut arguments = arguments(&server, detail);
+        if let Some((pages, size)) = memory {
+            arguments.push(format!("--pages={pages}").into());
+            arguments.push(format!("--page-bytes={}", size.0).into());
+        }
         arguments.push("--for-root".into());
         // In this process, because lookups in directories of the owner can take forever.
         let done = owned.run(CHILD, arguments, options.postmaster)?;
-        return NextStart::parse(&done.text)?.of_owner(owned.uid)?.to_json();
+        return match memory {
+            Some(_) => to_json(&parse::<LargestBuffers>(&done.text)?),
+            None => to_json(&parse::<NextStart>(&done.text)?.of_owner(owned.uid)?),
+        };
     }
     let trust = match options.for_root {
         true => Trust::ForRoot,
         false => Trust::Own,
     };
-    NextStart::compute(&options.server, detail, trust)?.to_json()
+    match memory {
+        Some((pages, size)) => to_json(&LargestBuffers::compute(
+            &options.server,
+            pages,
+            size,
+            trust,
+        )?),
+        None => to_json(&NextStart::compute(&options.server, detail, trust)?),
+    }
 }
 
 fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {

@@ -48,14 +48,32 @@ const TIME_LIMIT: Duration = Duration::from_secs(3600);
 
 const HINT: &str = "Run this as the user of the server";
 
+/// The user of the packages of PostgreSQL.
+const USER: &str = "postgres";
+
 /// A data directory, and the user that owns it.
 pub(crate) struct Owned {
-    /// The path without symbolic links.
-    pub(crate) directory: PathBuf,
+    /// The path without symbolic links. `None`: there is no directory yet.
+    pub(crate) directory: Option<PathBuf>,
     pub(crate) uid: u32,
 }
 
 impl Owned {
+    /// A server without a data directory, for the user who would own it.
+    pub(crate) fn new_server() -> Result<Self, Error> {
+        let users = passwd::read(&root())?;
+        let uid = users.uid(USER).filter(|uid| *uid != 0).ok_or_else(|| {
+            Error::with_hint(
+                format!("PostgreSQL does not run as root, and there is no user {USER}"),
+                "Run this as an ordinary user",
+            )
+        })?;
+        Ok(Self {
+            directory: None,
+            uid,
+        })
+    }
+
     /// Looks up a data directory. Only root and the owner can replace it: another user could
     /// exchange it between two lookups of its path, and PostgreSQL would read files of this user
     /// with the rights of the owner.
@@ -97,7 +115,7 @@ impl Owned {
             }
         }
         Ok(Self {
-            directory: real,
+            directory: Some(real),
             uid,
         })
     }
@@ -354,7 +372,7 @@ mod tests {
         };
         let is_found = || {
             let found = Owned::find(&link.join("data"));
-            found.is_ok_and(|found| found.directory == data)
+            found.is_ok_and(|found| found.directory.as_ref() == Some(&data))
         };
         for (mode, expected) in [
             (0o755, true),

@@ -258,7 +258,7 @@ pub(crate) fn check_user(data: Option<&Path>) -> Result<(), Error> {
     if own.is_root() {
         return Err(Error::with_hint(
             "cannot run as root, because the PostgreSQL programs refuse to run as root",
-            "Run this as the user of the server, as in: setsid -w runuser -u postgres -- hugeinfo plan",
+            "Run this as the user of the server",
         ));
     }
     let Some(data) = data else { return Ok(()) };

@@ -25,6 +25,12 @@ impl Users {
         found.map(|(.., name)| name.as_str())
     }
 
+    /// The number of a user.
+    pub fn uid(&self, name: &str) -> Option<u32> {
+        let found = self.users.iter().find(|(.., user)| user == name);
+        found.map(|(uid, ..)| *uid)
+    }
+
     /// The primary group of a user.
     pub fn group(&self, uid: u32) -> Option<u32> {
         let found = self.users.iter().find(|(number, ..)| *number == uid);
@@ -66,6 +72,8 @@ mod tests {
         assert_eq!(users.name(0), Some("root"));
         assert_eq!(users.name(105), Some("postgres"));
         assert_eq!(users.name(7), None);
+        assert_eq!(users.uid("twin"), Some(105));
+        assert_eq!(users.uid("nobody"), None);
         assert_eq!(users.name(8), None);
         assert_eq!(users.group(105), Some(113));
         assert_eq!(users.group(0), Some(0));

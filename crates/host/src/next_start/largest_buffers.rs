@@ -1,5 +1,7 @@
 //! The largest `shared_buffers` whose main shared memory segment fits into a number of huge pages.
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::{Bytes, PageSize, Pages};
 
 use crate::server::state::Server;
@@ -15,7 +17,7 @@ const MOST_BLOCKS: u64 = 1_073_741_823;
 const INTERPOLATIONS: usize = 6;
 
 /// The largest `shared_buffers` for a number of huge pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fit {
     /// `shared_buffers` in blocks.
     pub blocks: u64,
@@ -68,7 +70,7 @@ pub fn fit<E>(
 }
 
 /// Even PostgreSQL's minimum of `shared_buffers` needs more pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TooFewPages {
     /// Huge pages that the minimum needs.
     pub required: Pages,
