@@ -116,6 +116,10 @@ is(total(), 2 * $need, 'while it runs: the pool');
 # Before restarts of two servers, ensure adds only the pages that they do not hold yet.
 {
 	forget();
+	configure($_, shared_buffers => '48MB') for $one, $two;
+	my ($dry) = (hugeinfo(qw(ensure --all --for restart --dry-run)))[1];
+	my %count = $dry =~ m{^(\S+): lacks pages.*\n(?:    .*\n)*?    sysctl .*nr_hugepages=(\d+)$}mg;
+	my ($fewer, $more) = sort { $a <=> $b } grep { defined } @count{ map { $_->data_dir } $one, $two };
 	for my $node ($one, $two)
 	{
 		($status, $out) = as_root('ensure --for restart -c shared_buffers=48MB -D ' . $node->data_dir);
@@ -131,6 +135,8 @@ is(total(), 2 * $need, 'while it runs: the pool');
 		$sum += required_pages($node, $kb);
 	}
 	is($before, $sum, 'before a restart: no more pages than both need');
+	is($more, $sum, 'dry run of all: the second server adds to the pages of the first one');
+	cmp_ok($fewer, '<', $more, 'dry run of all: the pages of the first one');
 	($status, $out) = as_root('ensure --for restart -D ' . $one->data_dir);
 	like($out, qr/: will get \d+ huge pages of \d+ .B after the restart$/m, 'a restart without changes: adds nothing');
 	is(total(), $sum, 'a restart without changes: the pool');

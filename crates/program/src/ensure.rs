@@ -14,6 +14,7 @@ use advice::{
     model::{
         machine::{Machine, ServerState},
         start::{self, StartOutcome},
+        step::Step,
     },
     render,
 };
@@ -133,6 +134,8 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         false => Reservations::lock(Instant::now() + options.wait + options.lock_wait)?,
     };
     let deadline = Instant::now() + options.wait;
+    // The steps that a dry run has printed for the servers before.
+    let mut printed = Vec::new();
     // Memory that servers need later, by their users.
     let mut later: Vec<_> = servers.iter().map(needs).collect();
     let mut lines = Vec::new();
@@ -150,7 +153,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
                     deadline,
                     later: of_owner.map(|(_, bytes)| *bytes).sum(),
                 };
-                run.run(&mut reservations)
+                run.run(&mut reservations, &mut printed)
             }),
         };
         let done = match result {
@@ -258,13 +261,18 @@ impl Outcome {
 }
 
 impl ServerRun<'_> {
-    fn run(&self, reservations: &mut Reservations) -> Result<Outcome, Error> {
+    /// `printed`: the steps that a dry run has printed so far.
+    fn run(
+        &self,
+        reservations: &mut Reservations,
+        printed: &mut Vec<Step>,
+    ) -> Result<Outcome, Error> {
         self.next.settings()?;
         // It might have started while this run waited for the lock.
         if self.target.postmaster.is_none() && has_started(&self.data(), self.next.owner)? {
             return Ok(Outcome::new(RUNS, 0));
         }
-        let machine = self.read(reservations)?;
+        let machine = self.read(reservations, printed)?;
         let server = machine.next_start();
         let Some(size) = machine.size_to_map(&server) else {
             let huge_pages = server.huge_pages.as_str();
@@ -280,6 +288,11 @@ impl ServerRun<'_> {
         let unknown = match ensure::of_unknown_owner(&machine) {
             Pages(0) => String::new(),
             idle => format!("; counts on {idle} idle pages that no known boot configuration sets"),
+        };
+        let set_aside = |reservations: &mut Reservations| {
+            let held = machine.pages_held(size).unwrap_or_default();
+            let to_restart = self.target.postmaster.map(|pid| (pid, held));
+            reservations.add(self.data(), self.next.owner, size, pages, to_restart);
         };
         if self.options.dry_run {
             let steps = match ensure::steps(&machine) {
@@ -297,14 +310,18 @@ impl ServerRun<'_> {
                     commands.join("\n    ")
                 ),
             };
-            return Ok(Outcome::new(text, 0));
+            set_aside(reservations);
+            printed.extend(steps);
+            return Ok(Outcome {
+                text,
+                exit_status: 0,
+                has_pages: true,
+            });
         }
         let mut growth = Growth::at_most(pages);
         match self.grow(&mut growth, reservations) {
             Ok(None) => {
-                let held = machine.pages_held(size).unwrap_or_default();
-                let to_restart = self.target.postmaster.map(|pid| (pid, held));
-                reservations.add(self.data(), self.next.owner, size, pages, to_restart);
+                set_aside(reservations);
                 let added = match growth.added() {
                     Pages(0) => String::new(),
                     added => {
@@ -321,7 +338,7 @@ impl ServerRun<'_> {
             failed => {
                 growth.restore()?;
                 self.short(
-                    &self.read(reservations)?,
+                    &self.read(reservations, &[])?,
                     size,
                     &failed?.unwrap_or_default(),
                 )
@@ -333,13 +350,17 @@ impl ServerRun<'_> {
         self.next.data_directory.clone().unwrap_or_default()
     }
 
-    fn read(&self, reservations: &mut Reservations) -> Result<Machine, Error> {
+    /// `steps`: steps that are done before the start.
+    fn read(&self, reservations: &mut Reservations, steps: &[Step]) -> Result<Machine, Error> {
         reservations.forget_started();
         loop {
             let mut machine = match self.target.postmaster {
                 Some(pid) => before_restart(pid, self.next.clone())?,
                 None => machine::stopped(self.next, ServerState::Stopped)?,
             };
+            if let Ok(after) = machine.apply_all(steps) {
+                machine = after;
+            }
             reservations.count_others(&mut machine, &self.data());
             // Pages count as reserved or as mapped, never as both or as neither. The loop ends,
             // because each round has fewer reservations.
@@ -367,10 +388,10 @@ impl ServerRun<'_> {
                 return Err(Error::new("interrupted by a signal"));
             }
             let is_late = Instant::now() >= self.deadline;
-            let why = match ensure::steps(&self.read(reservations)?) {
+            let why = match ensure::steps(&self.read(reservations, &[])?) {
                 Ok(steps) => match growth.attempt(&steps)? {
                     Attempt::Whole => {
-                        let after = start::outcome(&self.read(reservations)?);
+                        let after = start::outcome(&self.read(reservations, &[])?);
                         if matches!(after, StartOutcome::HugePages(_)) {
                             return Ok(None);
                         }
