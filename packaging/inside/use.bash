@@ -12,7 +12,7 @@ use_packages() { # VERSION
     works "$version"
     session_works
 
-    [ "$(hugeinfo --version)" = "hugeinfo $version" ]
+    [[ $(hugeinfo --version) = "hugeinfo $version ("+([0-9a-f])")" ]]
     as_postgres hugeinfo plan --host-ram 64GB --page-size 2MB | grep '^[0-9]* huge pages of 2 MB'
     compgen -G '/usr/share/man/man1/hugeinfo-fleet.1*'
     compgen -G '/usr/share/man/man1/hugeinfo-plan.1*'

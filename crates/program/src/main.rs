@@ -39,7 +39,10 @@ use std::{
     time::Duration,
 };
 
-use clap::{Args, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    Args, CommandFactory, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use advice::check::Status;
 use host::{
@@ -56,9 +59,15 @@ use crate::size::Size;
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
+/// The version with the commit, which tools/program sets if it knows the commit.
+const VERSION: &str = match option_env!("HUGEINFO_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Huge pages for PostgreSQL, without a connection to a server.
 #[derive(Parser)]
-#[command(name = "hugeinfo", version, max_term_width = 100)]
+#[command(name = "hugeinfo", version = VERSION, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -185,10 +194,11 @@ impl Server {
         }
     }
 
-    /// These options for another run of this program.
+    /// These options for another run of this program, perhaps in another directory.
     fn arguments(&self) -> Vec<OsString> {
-        let directory = self.directory().map(PathBuf::into_os_string);
-        let bindir = self.bindir.clone().map(PathBuf::into_os_string);
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).into_os_string();
+        let directory = self.directory().map(absolute);
+        let bindir = self.bindir.clone().map(absolute);
         let pg = self.pg.map(|major| major.to_string().into());
         let options = [("-D", directory), ("--bindir", bindir), ("--pg", pg)];
         let options = options
@@ -268,10 +278,25 @@ fn worse(one: u8, other: u8) -> u8 {
     }
 }
 
+/// Removes hidden verbs from the suggestions for a misspelled one.
+fn without_hidden_verbs(mut error: clap::Error) -> clap::Error {
+    let kind = ContextKind::SuggestedSubcommand;
+    if let Some(ContextValue::Strings(mut names)) = error.remove(kind) {
+        let program = Arguments::command();
+        let verb = |name: &String| program.find_subcommand(name);
+        names.retain(|name| verb(name).is_some_and(|verb| !verb.is_hide_set()));
+        if !names.is_empty() {
+            error.insert(kind, ContextValue::Strings(names));
+        }
+    }
+    error
+}
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
+            let error = without_hidden_verbs(error);
             let is_help = matches!(
                 error.kind(),
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
@@ -335,6 +360,20 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn suggestions_name_no_hidden_verbs() {
+        for (typed, expected) in [("plam", Some("'plan'")), ("mam", None), ("internal", None)] {
+            let error = Arguments::try_parse_from(["hugeinfo", typed]).err();
+            let text = error.map(|error| without_hidden_verbs(error).to_string());
+            let text = text.unwrap_or_default();
+            let tip = text.lines().find(|line| line.contains("tip:"));
+            match expected {
+                Some(verb) => assert!(tip.is_some_and(|tip| tip.ends_with(verb)), "{text}"),
+                None => assert_eq!(tip, None, "{text}"),
+            }
+        }
+    }
 
     #[test]
     fn critical_counts_most() {
