@@ -50,9 +50,9 @@ monitoring:
 packages:
 	@packaging/build
 
-# As arguments, because bash replaces SECONDS in the environment.
+# Installs nothing. As arguments, because bash replaces SECONDS in the environment.
 experiment:
-	@tools/setup experiment
+	@command -v python3 >/dev/null || { echo '==> python3 is missing. Run: sudo tools/setup experiment' >&2; exit 1; }
 	@tools/with-postgres tools/experiment/experiment SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' \
 		ROUNDS='$(ROUNDS)' PAGES='$(PAGES)' OUTPUT='$(OUTPUT)'
 
@@ -88,15 +88,29 @@ REGRESS_OPTS = --outputdir=target/regress
 EXTRA_CLEAN = target
 include $(PGXS)
 
+# The program and its manual pages, if `make program` has built them. With an empty PREFIX, as for
+# packages, only the extension is installed.
+PREFIX ?= /usr/local
+PROGRAM := $(if $(PREFIX),$(wildcard target/program/hugeinfo))
+
 # Copies only, so that `sudo make install` after `make` needs no cargo.
 install: $(LIBRARY)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'
 	$(INSTALL_SHLIB) $(LIBRARY) '$(DESTDIR)$(pkglibdir)/'
 	$(INSTALL_DATA) $(EXTENSION_FILES).control $(EXTENSION_FILES)--*.sql '$(DESTDIR)$(datadir)/extension/'
+ifneq ($(PROGRAM),)
+	$(MKDIR_P) '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1'
+	$(INSTALL_SCRIPT) $(PROGRAM) '$(DESTDIR)$(PREFIX)/bin/'
+	$(INSTALL_DATA) target/program/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1/'
+endif
 
 uninstall:
 	rm -f '$(DESTDIR)$(pkglibdir)/pg_hugeinfo.so' '$(DESTDIR)$(datadir)/extension/pg_hugeinfo.control'
 	rm -f '$(DESTDIR)$(datadir)/extension/'pg_hugeinfo--*.sql
+ifneq ($(PREFIX),)
+	rm -f '$(DESTDIR)$(PREFIX)/bin/hugeinfo' '$(DESTDIR)$(PREFIX)/share/man/man1/hugeinfo.1'
+	rm -f '$(DESTDIR)$(PREFIX)/share/man/man1/'hugeinfo-*.1
+endif
 
 installcheck: | target/regress
 target/regress:

@@ -36,9 +36,6 @@ HUGEINFO_VERSION="$version ($(git rev-parse HEAD | cut -c 1-12))"
 export SOURCE_DATE_EPOCH HUGEINFO_VERSION TZ=UTC LC_ALL=C.UTF-8
 umask 022
 
-# `make install` installs only the extension, because the program has packages of its own.
-export PREFIX=
-
 # Separate from the developer's target directory, because the environment differs.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/packages/cargo}
 

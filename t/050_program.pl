@@ -41,6 +41,16 @@ sub row { my ($plan) = @_; my ($row) = grep { $_->{is_default} } @{ $plan->{plan
 
 my $node = new_server('program', max_connections => 20);
 
+# `make install`, with which tools/with-postgres has created this installation.
+{
+	my ($root) = $ENV{PG_CONFIG} =~ m{^(/tmp/pg_hugeinfo\.[^/]+)/};
+	my @pages = map { s{.*/}{}r } glob "$root/usr/local/share/man/man1/*";
+	is_deeply([ grep { !/^hugeinfo(?:-(?:[a-z]+))?\.1$/ } @pages ], [], 'make install: only manual pages of the program');
+	is(scalar(grep { /^hugeinfo(?:-plan)?\.1$/ } @pages), 2, 'make install: manual pages');
+	is(`$root/usr/local/bin/hugeinfo --version`, `$program --version`, 'make install: the program');
+	like(`$program --version`, qr/^hugeinfo \d+\.\d+\.\d+(?:-dev)?(?: \([0-9a-f]{12}(?: with changes)?\))?$/, 'the version names the commit');
+}
+
 # The same number as in SQL, of a running and of a stopped server.
 for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_connections=500' ])
 {
@@ -292,11 +302,37 @@ SKIP:
 	}
 }
 
+# The page names the keys of each object.
+{
+	my ($table) = slurp_file(source('docs/program.md')) =~ /^## JSON\n(.*?)^## /ms;
+	my @columns = split /\n/, $node->safe_psql('postgres', "SELECT attname FROM pg_attribute WHERE attrelid = 'hugeinfo_status'::regclass AND attnum > 0");
+	my $connection = $node->connstr('postgres');
+	my $of_server = sub { my ($options) = @_; return [ split(/ /, "$options -D"), $node->data_dir, '--bindir', $bindir ] };
+	my %runs = (
+		'status' => $of_server->('status'), 'check' => $of_server->('check'), 'runbook' => $of_server->('runbook'),
+		'why' => $of_server->('why --log ' . $node->logfile), 'plan' => $of_server->('plan'), 'fit' => $of_server->('fit --pages 40'),
+		'status --all' => [qw(status --all)], 'preflight' => [ qw(preflight --bindir), $bindir ], 'fleet' => [ 'fleet', $connection ]);
+	for my $verb (sort keys %runs)
+	{
+		my ($row) = $table =~ /^\| `\Q$verb\E` \| (.*) \|$/m;
+		# After a colon: what the key has.
+		my @keys = map { my ($named) = /^([^:]*)/; $named =~ /`(\w+)`/g } grep { !/columns of/ } split /[;] |, and /, $row;
+		push @keys, @columns if $row =~ /the columns of `hugeinfo_status`$/;
+		# It explains only servers that do not run.
+		$node->stop if $verb eq 'why';
+		IPC::Run::run([ $program, @{ $runs{$verb} }, '--format', 'json' ], '<', '/dev/null', '>', \my $out, '2>', \my $error);
+		my $object = JSON::PP->new->utf8->decode($out);
+		is_deeply([ sort keys %$object ], [ sort 'schema', @keys ], "docs: $verb --format json") or diag($error);
+		is($object->{schema}, 1, "docs: $verb --format json: schema");
+		$node->start if $verb eq 'why';
+	}
+}
+
 # Invalid input.
 for (
 	[ 2, qr/invalid value for parameter "shared_buffers": "1XB"\nHINT: Valid units/, 'plan', '-c', 'shared_buffers=1XB' ],
 	[ 3, qr/unrecognized subcommand 'setings'(?!.*similar)/s, 'setings' ],
-	[ 2, qr/unrecognized configuration parameter "shared_bufers"/, 'plan', '-c', 'shared_bufers=1GB' ],
+	[ 2, qr/unrecognized configuration parameter "shared_bufers"\nHINT: Did you mean "shared_buffers"\?$/m, 'plan', '-c', 'shared_bufers=1GB' ],
 	[ 3, qr/-c shared_buffers: expected NAME=VALUE\nHINT: /, 'plan', '-c', 'shared_buffers' ],
 	[ 3, qr/could not open .*nothing: No such file/, 'plan', '-D', "$scratch/nothing" ],
 	[ 3, qr/expected a huge page size/, 'plan', '--page-size', '3MB' ],
@@ -340,10 +376,14 @@ SKIP:
 	needs_host('root');
 	my $file = "$scratch/as_root";
 	my $data = $node->data_dir;
-	type_in("$program plan --bindir $bindir >$file 2>&1; echo \$? >>$file");
-	like(slurp_file($file), qr/^hugeinfo: cannot run as root.*\nHINT: .*\n3\n\z/, 'as root: refused without a data directory');
-	type_in("$program plan --bindir $bindir -D $data >$file 2>&1");
-	is(slurp_file($file), (hugeinfo('plan', '-D', $data))[1], 'as root: the same');
+	for my $verb ('plan', 'fit --pages 40')
+	{
+		for my $of ('', " -D $data")
+		{
+			type_in("$program $verb --bindir $bindir$of >$file 2>&1");
+			is(slurp_file($file), (hugeinfo(split / /, "$verb$of"))[1], "as root: $verb$of: the same");
+		}
+	}
 	my $noisy = "$scratch/noisy";
 	mkdir $noisy;
 	symlink "$bindir/initdb", "$noisy/initdb";
@@ -352,6 +392,10 @@ SKIP:
 	type_in("$program plan --bindir $noisy -D $data >$file 2>&1");
 	my %ids = map { $_ => 1 } split /\n/, slurp_file("$scratch/ids");
 	is_deeply([ keys %ids ], [$<], 'as root: PostgreSQL runs as the owner');
+	unlink "$scratch/ids";
+	type_in("$program fit --pages 40 --bindir $noisy >$file 2>&1");
+	%ids = map { $_ => 1 } split /\n/, slurp_file("$scratch/ids");
+	is_deeply([ keys %ids ], [ scalar getpwnam 'postgres' ], 'as root: PostgreSQL runs as its user without a data directory');
 	unlink $file, "$scratch/ids", glob "$noisy/*";
 	rmdir $noisy;
 }
