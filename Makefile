@@ -68,17 +68,22 @@ ifneq ($(REFUSED),)
 $(error $(REFUSED))
 endif
 
+# Below target/package-NN, cargo pgrx uses the same paths as below /, so two installations of one
+# major version never share a build.
 PACKAGE := target/package-$(PG_MAJOR)
 LIBRARY := $(PACKAGE)$(shell $(PG_CONFIG) --pkglibdir)/pg_hugeinfo.so
 EXTENSION_FILES := $(PACKAGE)$(shell $(PG_CONFIG) --sharedir)/extension/pg_hugeinfo
-SOURCES := Makefile Cargo.toml Cargo.lock pg_hugeinfo.control tools/extension \
-	$(wildcard crates/*/Cargo.toml sql/pg_hugeinfo--*.sql) \
-	$(shell find src crates/host/src crates/advice/src crates/report/src tools/schema)
+SOURCES := Makefile Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/*/Cargo.toml sql/pg_hugeinfo--*.sql) \
+	$(shell find src crates/host/src crates/advice/src crates/report/src)
 
 build: $(LIBRARY)
 
+# Emptied first, so that no file of an older version is installed. cargo pgrx creates the script of
+# this version, and copies upgrade scripts from sql/.
 $(LIBRARY): $(SOURCES)
-	tools/extension $(PACKAGE)
+	@rm -rf $(PACKAGE)
+	tools/cargo pgrx package --package pg_hugeinfo --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
+	@touch $@
 
 # EXTENSION and MODULES stay unset and install has its own recipe, because PGXS would install the
 # control file of the sources, which contains a placeholder for the version.

@@ -34,7 +34,7 @@ use_maturin() {
 # Programs from crates.io, installed at the first use.
 declare -A crates=([cargo-cyclonedx]=0.5.9 [cargo-deny]=0.20.2 [pgxn_meta]=0.7.0)
 
-# Not optimized: this halves the time to compile, and the programs do little work.
+# Not optimized, like cargo-pgrx: this halves the time to compile, and the programs do little work.
 use_crate() { # NAME
     local version=${crates[$1]} home
     home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/$1-$version

@@ -13,6 +13,9 @@ for name in $(compgen -e | grep '^PG' | grep -v '^PG_CONFIG$'); do
     unset "$name"
 done
 
+# The directory with the built extension, if it is not that of `make build`.
+package=''
+
 # A copy with the same layout is a complete installation, because programs find their files by
 # relative paths.
 postgres_copy() {
@@ -28,7 +31,7 @@ postgres_copy() {
         mkdir -p "$workspace$directory"
         run_job cp -a "$directory/." "$workspace$directory/"
     done
-    run_job make --no-print-directory --quiet install PG_CONFIG="$PG_CONFIG" DESTDIR="$workspace"
+    run_job make --no-print-directory --quiet install PG_CONFIG="$PG_CONFIG" DESTDIR="$workspace" ${package:+PACKAGE="$package"}
     bin=$workspace$bindir
 }
 

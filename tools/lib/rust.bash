@@ -1,12 +1,15 @@
-# Chooses a Rust toolchain and adds it to the environment. Each script chooses again, which takes a
-# fraction of a second, because a stored choice would become outdated.
+# Chooses a Rust toolchain and a cargo-pgrx and adds them to the environment. Each script chooses
+# again, which takes a fraction of a second, because a stored choice would become outdated.
 
 required_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+required_pgrx=$(sed -n 's/^pgrx = .*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
 
 # At the end of PATH, to keep the user's order. cargo searches its own bin first only if PATH does
 # not contain it.
 HOME=~
 export HOME PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
+
+pgrx_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/cargo-pgrx-$required_pgrx
 
 # Directory for a Rust that tools/setup installs with rustup, separate from the user's own.
 rust_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/rust
@@ -81,4 +84,25 @@ install_musl() {
     RUSTUP_HOME=${sysroot%/toolchains/*} PATH=$PATH:$rust_home/cargo/bin \
         rustup target add --toolchain "${sysroot##*/}" "$musl" || true
     has_musl || die "setup: packages need Rust from rustup with the target $musl. In use: $rust_choice"
+}
+
+pgrx_will_do() {
+    [ "$(cargo pgrx --version 2>/dev/null)" = "cargo-pgrx $required_pgrx" ]
+}
+
+choose_pgrx() {
+    pgrx_will_do && return
+    PATH=$pgrx_home/bin:$PATH
+    pgrx_will_do
+}
+
+# Installs into its own directory, because the user might have another version. Not optimized: this
+# halves the time to compile, and the program does little work.
+install_pgrx() {
+    say "setup: cargo install cargo-pgrx $required_pgrx into $pgrx_home"
+    # With --force, because cargo skips an installed version even if it does not run.
+    CARGO_PROFILE_DEV_DEBUG=0 cargo install --debug --locked --force cargo-pgrx --version "=$required_pgrx" --root "$pgrx_home" \
+        --target-dir "$pgrx_home/build"
+    rm -rf "$pgrx_home/build"
+    choose_pgrx || die "setup: cargo-pgrx $required_pgrx does not run from $pgrx_home"
 }

@@ -48,6 +48,18 @@ is_young() { # SYSTEM SUITE SCRIPT
     [ "$1" -nt "$cache/$2/base.tar" ] && cmp -s "$3" "$1/made-by"
 }
 
+# Reuses the cargo-pgrx of this machine if possible, which saves minutes.
+share_pgrx() { # SUITE SYSTEM
+    local built
+    for built in "${cache%/*}"/cargo-pgrx-*; do
+        # None if the user has installed it elsewhere.
+        [[ -e $built && ! -e "$cache/$1/cargo-pgrx/${built##*/}" ]] || continue
+        # An interrupted copy has another name.
+        cp -a "$built" "$2/var/tmp/pgrx"
+        mv "$2/var/tmp/pgrx" "$cache/$1/cargo-pgrx/${built##*/}"
+    done
+}
+
 # Copies a cached system. Hard links are enough for files that dpkg replaces. Packages also write
 # into files of these two directories, and dpkg changes the mode of a setuid file before it replaces
 # it.

@@ -113,7 +113,7 @@ fresh_base() { # SUITE
     local directory=$cache/$1 root=$workspace/base-$1 log=$logs/debootstrap-$1.log mirror script keys
     ! is_kept "$1" || return 0
     say "debootstrap $1"
-    mkdir -p "$directory/"{debs,target} "$cache/registry"
+    mkdir -p "$directory/"{debs,target,cargo-pgrx} "$cache/registry"
     find "$directory/debs" -name '*.deb' -ctime +30 -delete
     if is_ubuntu "$1"; then
         mirror=$ubuntu_mirror script=/usr/share/debootstrap/scripts/gutsy keys=$workspace/keys
