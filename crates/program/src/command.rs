@@ -5,6 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     os::unix::{ffi::OsStringExt, process::CommandExt},
+    panic::{self, AssertUnwindSafe},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -83,6 +84,17 @@ pub(crate) fn within<T: Send + 'static>(
     let started = thread::Builder::new().spawn(work);
     started.map_err(|_| Errno::AGAIN)?;
     result.recv_timeout(limit).map_err(|_| Errno::TIMEDOUT)
+}
+
+/// Calls a function for one of several servers. A panic, which is a bug of this program, is an
+/// error, so that one server does not hide the others.
+pub(crate) fn caught<T>(read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let failed = |_| {
+        Err(Error::new(
+            "hugeinfo failed (a bug); its message is on stderr",
+        ))
+    };
+    panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(failed)
 }
 
 /// Continues in a child process. The caller waits for it and exits with its status.

@@ -28,7 +28,7 @@ use host::{
 
 use crate::{
     Done,
-    command::{is_interrupted, within},
+    command::{caught, is_interrupted, within},
     error::Error,
     is_root, machine,
     next_start::NextStart,
@@ -153,7 +153,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
                     deadline,
                     later: of_owner.map(|(_, bytes)| *bytes).sum(),
                 };
-                run.run(&mut reservations, &mut printed)
+                caught(|| run.run(&mut reservations, &mut printed))
             }),
         };
         let done = match result {

@@ -73,6 +73,10 @@ pub(crate) struct NextStart {
     pub(crate) owner: Option<u32>,
 }
 
+/// Limits on the texts of an owner, which a person reads.
+const LONGEST_WORD: usize = 200;
+const MOST_OPTIONS: usize = 20;
+
 /// Time for the programs of PostgreSQL that compute a next start.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
@@ -118,8 +122,8 @@ impl NextStart {
         Ok(next)
     }
 
-    /// Refuses a data directory of another user. PostgreSQL does so, too, but the owner can change
-    /// what the process writes.
+    /// Refuses a data directory of another user, and numbers that PostgreSQL cannot compute.
+    /// PostgreSQL does so, too, but the owner can change what the process writes.
     fn of_owner(self, owner: u32) -> Result<Self, Error> {
         if let Some(data) = &self.data_directory {
             let found = root()
@@ -133,16 +137,22 @@ impl NextStart {
                 )));
             }
         }
+        if !self.settings.as_ref().map_or(true, Settings::is_possible) {
+            return Err(Error::new(
+                "the computation of the next start wrote numbers that PostgreSQL cannot compute",
+            ));
+        }
         let of_owner = |refusal: FailedStart| FailedStart {
             message: owner::attributed(owner, &Error::Refused(refusal.clone()).to_string()),
             detail: Vec::new(),
             hint: None,
             ..refusal
         };
+        let word = |text: &String| escape::shortened(&escape::name(text), LONGEST_WORD);
         Ok(Self {
             owner: Some(owner),
-            version: escape::name(&self.version),
-            options: self.options.iter().map(escape::name).collect(),
+            version: word(&self.version),
+            options: self.options.iter().take(MOST_OPTIONS).map(word).collect(),
             settings: self.settings.map_err(of_owner),
             ..self
         })
@@ -398,17 +408,7 @@ mod tests {
         let file = directory.path().join("file");
         fs::write(&file, "").expect("written");
         let of_owner = |data: Option<&Path>, owner| {
-            let json = serde_json::json!({
-                "version": "15.1\u{1b}[2J\nx", "data_directory": data, "owner": 0, "starts_at_boot": true,
-                "is_running": false, "options": ["huge_pages=\u{1b}"],
-                "settings": { "Ok": {
-                    "server": {
-                        "huge_pages": "On", "shared_memory_type": "Mmap",
-                        "huge_page_size_bytes": null, "shared_memory_bytes": 0,
-                    },
-                    "max_connections": 0, "shared_buffers_bytes": 0, "sources": {}, "log_directory": "",
-                } },
-            });
+            let json = json(data);
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
             let next = next.of_owner(owner).ok()?;
             assert_eq!(next.version, r"15.1\033[2J\012x");
@@ -420,5 +420,47 @@ mod tests {
         assert_eq!(of_owner(Some(directory.path()), own + 1), None);
         assert_eq!(of_owner(Some(&file), own), None);
         assert_eq!(of_owner(Some(Path::new("/nowhere")), own), None);
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() {
+        for (field, number, expected) in [
+            ("huge_page_size_bytes", 0, false),
+            ("huge_page_size_bytes", 2047, false),
+            // PostgreSQL requests 2 MB pages.
+            ("huge_page_size_bytes", 1536 << 10, true),
+            ("huge_page_size_bytes", u64::MAX << 10, false),
+            ("shared_memory_bytes", 100 << 40, true),
+            ("shared_memory_bytes", u64::MAX, false),
+            ("max_connections", 262_143, true),
+            ("max_connections", 262_144, false),
+            ("shared_buffers_bytes", 32 << 40, true),
+            ("shared_buffers_bytes", u64::MAX, false),
+        ] {
+            let mut json = json(None);
+            let settings = &mut json["settings"]["Ok"];
+            let settings = match field {
+                "huge_page_size_bytes" | "shared_memory_bytes" => &mut settings["server"],
+                _ => settings,
+            };
+            settings[field] = number.into();
+            let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
+            assert_eq!(next.of_owner(0).is_ok(), expected, "{field} {number}");
+        }
+    }
+
+    /// A next start as the process of an owner writes it.
+    fn json(data: Option<&Path>) -> serde_json::Value {
+        serde_json::json!({
+            "version": "15.1\u{1b}[2J\nx", "data_directory": data, "owner": 0, "starts_at_boot": true,
+            "is_running": false, "options": ["huge_pages=\u{1b}"],
+            "settings": { "Ok": {
+                "server": {
+                    "huge_pages": "On", "shared_memory_type": "Mmap",
+                    "huge_page_size_bytes": null, "shared_memory_bytes": 0,
+                },
+                "max_connections": 0, "shared_buffers_bytes": 0, "sources": {}, "log_directory": "",
+            } },
+        })
     }
 }

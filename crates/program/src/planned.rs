@@ -69,6 +69,20 @@ impl Settings {
             log_directory: PathBuf::new(),
         }
     }
+
+    /// True if PostgreSQL can have computed these numbers. Its settings are of the type `int`: kB
+    /// (`huge_page_size`, a multiple of any size), MB (`shared_memory_size`), or blocks of at most
+    /// 32 kB. `max_connections` is at most `MAX_BACKENDS`.
+    pub(crate) fn is_possible(&self) -> bool {
+        const INT_MAX: u64 = i32::MAX.unsigned_abs() as u64;
+        const MAX_BACKENDS: u64 = 0x3_ffff;
+        let is_size =
+            |bytes: u64| bytes > 0 && bytes.is_multiple_of(1 << 10) && bytes >> 10 <= INT_MAX;
+        self.server.huge_page_size_bytes.is_none_or(is_size)
+            && self.server.shared_memory_bytes >> 20 <= INT_MAX
+            && self.max_connections <= MAX_BACKENDS
+            && self.shared_buffers_bytes >> 15 <= INT_MAX
+    }
 }
 
 /// Whether the configuration is that of the person who runs this program.

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Done,
+    command::caught,
     error::Error,
     machine,
     next_start::NextStart,
@@ -84,14 +85,19 @@ fn all(options: &Options) -> Result<Done, Error> {
     let read = count_stopped(&targets, read);
     for (target, result) in targets.iter().zip(read) {
         let name = target.name();
-        let status = match result {
-            Ok(machine) => {
+        let answered = result.and_then(|machine| {
+            caught(|| {
                 let answer = Answer::of(&machine);
-                texts.push(format!("{name}:\n{}", text(&machine, &answer)));
-                let mut row = row(&machine, &answer);
+                let status = crate::exit_status(answer.verdict.status);
+                Ok((text(&machine, &answer), row(&machine, &answer), status))
+            })
+        });
+        let status = match answered {
+            Ok((text, mut row, status)) => {
+                texts.push(format!("{name}:\n{text}"));
                 row["server"] = name.into();
                 rows.push(row);
-                crate::exit_status(answer.verdict.status)
+                status
             }
             Err(error) => {
                 texts.push(format!("{name}:\nUNKNOWN  {}\n", error.indented()));

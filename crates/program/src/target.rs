@@ -12,6 +12,7 @@ use host::escape;
 
 use crate::{
     Server,
+    command::caught,
     error::Error,
     is_root,
     next_start::NextStart,
@@ -147,7 +148,7 @@ pub(crate) fn each<T: Send + 'static>(
             let lock = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
             let next = || lock().pop_front();
             while let Some((index, target)) = next() {
-                if sender.send((index, read(&target))).is_err() {
+                if sender.send((index, caught(|| read(&target)))).is_err() {
                     break;
                 }
             }
@@ -225,15 +226,29 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn owner_whose_files_hang_does_not_delay_others() {
-        let target = |owner| Target {
+    fn target(owner: u32) -> Target {
+        Target {
             directory: None,
             postmaster: None,
             owner: Some(owner),
             is_in_use: false,
             is_only_found: false,
-        };
+        }
+    }
+
+    #[test]
+    fn panics_do_not_hide_other_servers() {
+        let targets = [vec![target(1); 40], vec![target(2)]].concat();
+        let found = each(&targets, Duration::from_secs(60), |target| {
+            assert_ne!(target.owner, Some(1), "expected by this test");
+            Ok(target.owner)
+        });
+        let found: Vec<_> = found.into_iter().filter_map(Result::ok).collect();
+        assert_eq!(found, [Some(2)]);
+    }
+
+    #[test]
+    fn owner_whose_files_hang_does_not_delay_others() {
         let targets: Vec<_> = [vec![target(1); 40], vec![target(2)]].concat();
         let found = each(&targets, Duration::from_secs(2), |target| {
             if target.owner == Some(1) {
