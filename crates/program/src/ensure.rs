@@ -361,7 +361,7 @@ impl ServerRun<'_> {
             if let Ok(after) = machine.apply_all(steps) {
                 machine = after;
             }
-            reservations.count_others(&mut machine, &self.data());
+            reservations.count_others(&mut machine, &self.data(), self.next.owner);
             // Pages count as reserved or as mapped, never as both or as neither. The loop ends,
             // because each round has fewer reservations.
             if !reservations.forget_started() {

@@ -57,6 +57,12 @@ struct Reservation {
 }
 
 impl Reservation {
+    /// Whether it is for this server. In a mount namespace of its own, a server of another user can
+    /// have the same path.
+    fn is_for(&self, data_directory: &Path, owner: Option<u32>) -> bool {
+        self.data_directory == data_directory && self.owner == owner
+    }
+
     /// Pages of the pool that are neither held nor reserved yet. `None`: the server has started.
     fn open_pages(&self) -> Option<u64> {
         let reservation = self.clone();
@@ -210,11 +216,8 @@ impl Reservations {
     }
 
     /// Counts the pages of other servers as reserved.
-    pub(crate) fn count_others(&self, machine: &mut Machine, own: &Path) {
-        let others = self
-            .all
-            .iter()
-            .filter(|reservation| reservation.data_directory != own);
+    pub(crate) fn count_others(&self, machine: &mut Machine, own: &Path, owner: Option<u32>) {
+        let others = (self.all.iter()).filter(|reservation| !reservation.is_for(own, owner));
         for reservation in others {
             let pages = reservation.open_pages().unwrap_or_default();
             let pools = machine.state.pools.iter_mut().flatten();
@@ -234,7 +237,7 @@ impl Reservations {
         to_restart: Option<(u32, Pages)>,
     ) {
         self.all
-            .retain(|reservation| reservation.data_directory != data_directory);
+            .retain(|reservation| !reservation.is_for(&data_directory, owner));
         self.all.push(Reservation {
             data_directory,
             owner,
@@ -319,5 +322,19 @@ mod tests {
             server.wait().expect("ended");
         }
         assert!(reservations.all.is_empty());
+    }
+
+    #[test]
+    fn user_does_not_replace_reservations_of_others() {
+        let mut reservations = Reservations::none();
+        let mut add = |owner, pages| {
+            let path = PathBuf::from("/nowhere");
+            reservations.add(path, Some(owner), PageSize(2 << 20), Pages(pages), None);
+            let all = reservations.all.iter();
+            all.map(|found| found.pages).collect::<Vec<_>>()
+        };
+        assert_eq!(add(1, 7), [7]);
+        assert_eq!(add(2, 1), [7, 1]);
+        assert_eq!(add(1, 8), [1, 8]);
     }
 }
