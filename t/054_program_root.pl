@@ -423,26 +423,27 @@ PERL
 	$node->start;
 }
 
-# Characters that a process of the user of the server pushes into the terminal of root (TIOCSTI).
+# What psql in a remedy has of root, because a process of the user of the server can take its open
+# files (pidfd_getfd), read its environment, and push characters into its terminal (TIOCSTI).
 SKIP:
 {
 	restarts($node, shared_memory_type => 'sysv');
-	my ($command) = decoded((as_root("status $own --format json"))[1])->{remedy} =~ /^(.*runuser -u \S+ -- )psql /m;
-	ok($command, 'a remedy with SQL');
+	my $remedy = decoded((as_root("status $own --format json"))[1])->{remedy};
+	my ($before, $after) = $remedy =~ /^(env .* runuser .* -- )psql .*?( <\S+)$/m;
+	ok($after, 'a remedy with SQL');
 	restarts($node, shared_memory_type => 'mmap');
-	written("$scratch/push.pl", 'my $c = "x"; print ioctl(STDIN, 0x5412, $c) ? "pushed\n" : "refused\n"');
-	my $tried = sub {
-		my ($prefix) = @_;
-		return (root_types("script --quiet --return --command '$prefix perl $scratch/push.pl' /dev/null"))[1];
-	};
-	my $setting = '/proc/sys/dev/tty/legacy_tiocsti';
-	my $before = -e $setting ? slurp_file($setting) + 0 : undef;
-	root_types("echo 1 >$setting") if defined $before;
-	my ($without, $with) = map { $tried->($_) } $command =~ s/setsid -w //r, $command;
-	root_types("echo $before >$setting") if defined $before;
-	cannot('a terminal of root: a chroot without /dev/pts') if $without =~ /failed to create pseudo-terminal/;
-	like($without, qr/pushed/, 'a terminal of root: without the prefix');
-	like($with, qr/refused/, 'a terminal of root: the command of the remedy');
+	written("$scratch/has.pl", <<'PERL');
+my $terminal = (split ' ', do { open my $f, '<', '/proc/self/stat'; <$f> } =~ s/.*\)//r)[4];
+print join(' ', 'has', $terminal, (map { readlink "/proc/self/fd/$_" } 0 .. 2), $ENV{SECRET} // 'none'), "\n";
+PERL
+	my $has = "perl $scratch/has.pl";
+	my $out = (root_types("SECRET=secret script --quiet --return --command '$has; $before$has$after' /dev/null"))[1];
+	cannot('a terminal of root: a chroot without /dev/pts') if $out =~ /failed to create pseudo-terminal/;
+	my ($number, $terminal, @of_root) = split ' ', $out =~ s/.*?^has //msr =~ s/\n.*//sr;
+	my @of_psql = split ' ', $out =~ s/.*^has //msr;
+	is_deeply(\@of_root, [ $terminal, $terminal, 'secret' ], 'a terminal of root: root has it');
+	is(scalar(grep { $_ eq $number || $_ eq $terminal } @of_psql), 0, 'a terminal of root: psql does not have it') or diag($out);
+	is($of_psql[-1], 'none', 'the environment of root: psql does not have it');
 }
 
 like((root_types("$program internal-touch --bytes 1 --page-bytes 0"))[1], qr{expected a huge page size}, 'touch: a size of 0');

@@ -135,7 +135,7 @@ sub _take
 	elsif ($line =~ /^(?:#|--) start PostgreSQL(?! with)/) { $start->() }
 	elsif ($line =~ /^(?:#|--) /) { }
 	elsif ($line =~ /^(?:ALTER SYSTEM|SELECT) /) { $node->safe_psql('postgres', $line) }
-	elsif ($line =~ /^setsid -w runuser -u (\S+) -- (psql .*)/)
+	elsif ($line =~ /^env -i PATH="\$PATH" runuser --pty -u (\S+) -- (psql .*)/)
 	{
 		# Only root can switch to that user, who runs the tests.
 		$1 eq HugeInfo::User::name() or die "not the user of the server: $line\n";

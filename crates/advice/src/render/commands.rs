@@ -349,9 +349,15 @@ pub(super) fn psql(machine: &Machine, sql: &str) -> (Option<&'static str>, Strin
         };
         let psql = format!("psql -X -h {host} -p {port} -d postgres -c {argument}");
         Some(match user {
+            // Processes of this user can take the open files of psql and read its environment
+            // (pidfd_getfd, /proc/PID/environ), so it gets neither from root. With --pty, runuser
+            // forwards its standard input, which would include the commands pasted below this one.
             Some(user) => (
                 "as root:",
-                format!("setsid -w runuser -u {} -- {psql}", quoted(user)?),
+                format!(
+                    "env -i PATH=\"$PATH\" runuser --pty -u {} -- {psql} </dev/null",
+                    quoted(user)?
+                ),
             ),
             None => ("as a superuser of PostgreSQL:", psql),
         })

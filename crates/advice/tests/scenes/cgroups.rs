@@ -462,7 +462,7 @@ fn reservation_limits() {
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
-            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
             [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }

@@ -39,7 +39,7 @@ fn page_tables() {
         .see("status", expect!["ok turned_off: On 4 kB pages: huge_pages = off."])
         .see("page_tables", expect![[r#"
             warning large_page_tables: Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.
-            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_pages = 'try';"
+            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_pages = 'try';" </dev/null
             # stop here if psql failed
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf
             # stop PostgreSQL (ends all sessions)

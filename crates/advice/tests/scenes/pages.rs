@@ -250,14 +250,14 @@ fn on_small_pages() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
             [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
             # restart PostgreSQL (ends all sessions)"#]])
         .see("status", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
             [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
@@ -292,7 +292,7 @@ fn on_small_pages() {
         .see("huge_pages", expect![["ok turned_off: On 4 kB pages: huge_pages = off."]])
         .see("page_tables", expect![[r#"
             warning large_page_tables: Page tables of 81 processes take 3201 MB; on 2 MB pages they would take about 6402 kB.
-            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_pages = 'try';"
+            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_pages = 'try';" </dev/null
             # stop here if psql failed
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=10240

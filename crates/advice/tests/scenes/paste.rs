@@ -238,7 +238,7 @@ fn psql_lines_reach_this_server() {
         when("several clusters share the socket directory", |m| two_places(m, "/var/run/postgresql", 5433))
             .see("status", expect![[r#"
                 warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-                setsid -w runuser -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+                env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
                 # stop here if psql failed
                 sysctl -w vm.nr_hugepages=537
                 [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
@@ -251,7 +251,7 @@ fn psql_lines_reach_this_server() {
         when("unix_socket_directories is empty", |m| two_places(m, "localhost", 5432))
             .see("status", expect![[r#"
                 warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-                setsid -w runuser -u postgres -- psql -X -h localhost -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+                env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h localhost -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
                 # stop here if psql failed
                 sysctl -w vm.nr_hugepages=537
                 [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
@@ -262,7 +262,7 @@ fn psql_lines_reach_this_server() {
         })
         .see("status", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            setsid -w runuser -u 'pg user' -- psql -X -h '/srv/it'\''s mine' -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            env -i PATH="$PATH" runuser --pty -u 'pg user' -- psql -X -h '/srv/it'\''s mine' -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
             [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }

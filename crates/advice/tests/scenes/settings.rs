@@ -70,7 +70,7 @@ fn places() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
             [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
