@@ -1,4 +1,4 @@
-//! The answer for people, as plain text of at most 80 columns.
+//! The answer for people, as plain text of at most 80 columns, except for commands and names.
 
 use super::{
     answer::{Answer, Verdict},
@@ -211,14 +211,24 @@ fn step(label: &str, number: usize, row: &Row) -> Vec<Line> {
     }
 }
 
+/// True if a word begins a name, a quotation, a message of another user, or a command. Nothing is
+/// wrapped from there on: a part of it must not look like a line of this text, and commands are
+/// there to be copied.
+fn begins_foreign(word: &str) -> bool {
+    let word = word.trim_start_matches('(');
+    // Only root writes files of sysctl.
+    let is_of_root = word.starts_with("/etc/sysctl.");
+    word.starts_with(['/', '\'', '"']) && !is_of_root || ["hugeinfo", "user"].contains(&word)
+}
+
 fn wrapped(first: &str, text: &str) -> Vec<Line> {
     let indent = " ".repeat(first.chars().count());
     let mut lines = Vec::new();
     let mut line = first.to_owned();
-    let mut is_empty = true;
+    let (mut is_empty, mut is_foreign) = (true, false);
     for word in text.split_whitespace() {
         let is_full = line.chars().count() + 1 + word.chars().count() > WIDTH;
-        if is_full && !is_empty {
+        if is_full && !is_empty && !is_foreign {
             lines.push(std::mem::replace(&mut line, indent.clone()));
             is_empty = true;
         }
@@ -227,6 +237,7 @@ fn wrapped(first: &str, text: &str) -> Vec<Line> {
         }
         line.push_str(word);
         is_empty = false;
+        is_foreign |= begins_foreign(word);
     }
     lines.push(line.trim_end().to_owned());
     let labels = std::iter::once(first.len()).chain(std::iter::repeat(0));
@@ -275,5 +286,22 @@ mod tests {
         assert_eq!(lines[2], format!("{}{word}", " ".repeat(LABEL)));
         assert_eq!(lines[3], format!("{}end", " ".repeat(LABEL)));
         assert_eq!(labeled("label", "")[0].text, "  label");
+    }
+
+    #[test]
+    fn names_and_commands_are_not_wrapped() {
+        let long = "word ".repeat(40);
+        for foreign in [
+            format!("/srv/{long}"),
+            format!("(/srv/{long})"),
+            format!("\"{long}\""),
+            format!("user 1000: {long}"),
+            format!("hugeinfo status -D '{long}'"),
+        ] {
+            let foreign = foreign.trim();
+            let lines = labeled("label", &format!("{long} {foreign}"));
+            let last = &lines.last().expect("a line").text;
+            assert!(last.ends_with(foreign), "{last}");
+        }
     }
 }

@@ -63,13 +63,14 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// True for control characters, characters that have no width or change the direction of text, line
-/// separators, private-use characters and noncharacters. Not for signs of scripts that Unicode also
+/// True for control characters, characters that have no width, look like a blank or change the
+/// direction of text, line separators, private-use characters and noncharacters. Not for signs of scripts that Unicode also
 /// calls format characters, such as U+0600.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{2800}' | '\u{3164}'
+            | '\u{ffa0}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
             | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{10ffff}')
         || u32::from(character) & 0xfffe == 0xfffe
@@ -100,6 +101,9 @@ mod tests {
             ("\u{2066}\u{2069}".as_bytes(), r"\342\201\246\342\201\251"),
             ("\u{2028}\u{2029}".as_bytes(), r"\342\200\250\342\200\251"),
             ("\u{feff}\u{61c}".as_bytes(), r"\357\273\277\330\234"),
+            ("\u{2800}\u{3164}".as_bytes(), r"\342\240\200\343\205\244"),
+            ("\u{115f}\u{1160}".as_bytes(), r"\341\205\237\341\205\240"),
+            ("\u{ffa0}".as_bytes(), r"\357\276\240"),
             ("\u{1fffe}".as_bytes(), r"\360\237\277\276"),
             (
                 "e\u{301}\u{302}\u{303}".as_bytes(),
