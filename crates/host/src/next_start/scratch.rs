@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags},
+    fs::{FlockOperation, Mode, OFlags, ResolveFlags},
     io::Errno,
 };
 use tempfile::TempDir;
@@ -130,11 +130,19 @@ fn remove_orphans(parent: &Path, check_for_interrupts: impl Fn()) {
 }
 
 /// Locks a directory of this user. `None`: another process has the lock, or the directory belongs
-/// to another user, or it is a symbolic link. The lock is not inherited by programs and ends with
-/// this process.
+/// to another user, or it is a symbolic link or a mount: any user can mount a file system that never
+/// answers (FUSE). The lock is not inherited by programs and ends with this process.
 fn lock(path: &Path) -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = rustix::fs::open(path.parent()?, flags | OFlags::PATH, Mode::empty()).ok()?;
+    let directory = rustix::fs::openat2(
+        parent,
+        path.file_name()?,
+        flags | OFlags::RDONLY | OFlags::NOFOLLOW,
+        Mode::empty(),
+        ResolveFlags::NO_XDEV,
+    )
+    .ok()?;
     let owner = rustix::fs::fstat(&directory).ok()?.st_uid;
     if owner != rustix::process::geteuid().as_raw() {
         return None;
@@ -210,5 +218,10 @@ mod tests {
         assert_eq!(left(), "link other used");
         drop(held);
         assert_eq!(left(), "link other");
+    }
+
+    #[test]
+    fn mounts_are_not_opened() {
+        assert!(lock(Path::new("/proc")).is_none());
     }
 }
