@@ -2,7 +2,10 @@
 
 #![allow(clippy::expect_used)]
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    os::unix::{fs::symlink, net::UnixListener},
+};
 
 use host::{
     linux::{
@@ -118,6 +121,18 @@ fn connection_has_user_and_address_as_far_as_known() {
     host.write("proc/self/comm", "hugeinfo\n");
     let root = Root::at(host.0.path());
     symlink("/", root.path("proc/self/root")).expect("a link");
+    let user = rustix::process::geteuid().as_raw();
+    let server_of = |uid: u32| {
+        host.write(
+            "proc/10/status",
+            &format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n"),
+        );
+    };
+    server_of(user);
+    host.write("etc/passwd", &format!("postgres:x:{user}:113:::\n"));
+    fs::create_dir(root.path("run")).expect("created");
+    let socket = root.path("run/.s.PGSQL.5433");
+    let listener = UnixListener::bind(&socket).expect("a socket");
     let read = || {
         let process = Process::open(&root, 10).expect("a process");
         Connection::read(&root, &process, &mut Vec::new()).expect("memory")
@@ -127,12 +142,31 @@ fn connection_has_user_and_address_as_far_as_known() {
         address: Some(("/run".into(), 5433)),
     };
     assert_eq!(read(), known);
+    // The lock file can name any socket or address.
+    server_of(user + 1);
+    assert_eq!(read(), Connection::default());
+    server_of(user);
+    for (address, expected) in [("*", true), ("127.0.0.1", true), ("192.0.2.1", false)] {
+        host.write(
+            "data/postmaster.pid",
+            &format!("10\n/data\n1\n5433\n\n{address}\n"),
+        );
+        assert_eq!(read().address.is_some(), expected, "{address}");
+    }
+    host.write("data/postmaster.pid", &lock_file(10));
+    drop(listener);
+    fs::remove_file(&socket).expect("removed");
+    host.write("run/.s.PGSQL.5433", "");
+    assert_eq!(read().address, None);
+    fs::remove_file(&socket).expect("removed");
+    let _listener = UnixListener::bind(&socket).expect("a socket");
+    assert_eq!(read(), known);
     // In a container, its socket is not the one with this path.
     fs::create_dir_all(root.path("proc/10/ns")).expect("created");
     symlink("mnt:[7]", root.path("proc/10/ns/mnt")).expect("a link");
     assert_eq!(read().address, None);
     fs::remove_dir_all(root.path("proc/10/ns")).expect("removed");
-    host.write("etc/passwd", "root:x:0:0:::\n");
+    host.write("etc/passwd", "");
     host.write("data/postmaster.pid", "10\n/data\n1\n5433\n");
     assert_eq!(read(), Connection::default());
 }

@@ -1,6 +1,8 @@
 //! The user, the host and the port with which a program on this host connects to a server.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
+
+use rustix::fs::FileType;
 
 use crate::linux::{
     error::{ReadError, fact},
@@ -17,7 +19,8 @@ pub struct Connection {
     /// The name in `/etc/passwd` of the user that the server runs as.
     pub user: Option<String>,
     /// The host and the port, for `psql -h` and `psql -p`. `None` also if they could lead to
-    /// another server, because this one runs in a container.
+    /// another server: this one runs in a container, or they are not those of its user, who writes
+    /// them.
     pub address: Option<(OsString, u16)>,
 }
 
@@ -27,6 +30,7 @@ impl Connection {
     /// Errors: only out of memory.
     pub fn read(root: &Root, server: &Process, buffer: &mut Vec<u8>) -> Result<Self, ReadError> {
         let uid = fact(status::read_identity(server, buffer))?.map(|identity| identity.uid);
+        let uid = uid.ok().flatten();
         let users = fact(passwd::read(root))?.unwrap_or_default();
         // Not a kernel file: any error means that there is no such file.
         let file = server.read_regular("cwd/postmaster.pid").ok();
@@ -36,12 +40,28 @@ impl Connection {
             Err(_) => false,
         };
         Ok(Self {
-            user: (uid.ok().flatten())
-                .and_then(|uid| users.name(uid))
-                .map(str::to_owned),
+            user: (uid.and_then(|uid| users.name(uid))).map(str::to_owned),
             address: lock_file
                 .filter(|_| reaches)
-                .and_then(|file| Some((file.host?, file.port))),
+                .and_then(|file| Some((file.host?, file.port)))
+                .filter(|(host, port)| is_address_of(root, uid, Path::new(host), *port)),
         })
     }
+}
+
+/// True if this user has created the socket in this directory, or the address is of this host.
+fn is_address_of(root: &Root, uid: Option<u32>, host: &Path, port: u16) -> bool {
+    if ["localhost", "127.0.0.1", "::1"]
+        .map(Path::new)
+        .contains(&host)
+    {
+        return true;
+    }
+    // Not a relative name, such as an abstract socket or another host.
+    let socket = host.join(format!(".s.PGSQL.{port}"));
+    let found = host.is_absolute().then(|| root.look_up(&socket));
+    let found = found.and_then(|found| found.ok()?.owner_and_mode().ok());
+    found.is_some_and(|(owner, mode)| {
+        Some(owner) == uid && FileType::from_raw_mode(mode) == FileType::Socket
+    })
 }
