@@ -64,9 +64,6 @@ pub(crate) struct Options {
     #[arg(long, short, value_name = "SECONDS", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86400))]
     timeout: u32,
-    /// The schema of the extension, if it differs from the one in pg_extension.
-    #[arg(long, value_name = "NAME")]
-    schema: Option<String>,
     /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -393,13 +390,9 @@ fn query_all(options: &Options, servers: &mut [Server]) -> Result<(), Error> {
 /// version has fewer columns.
 fn questions(options: &Options) -> [String; 3] {
     let milliseconds = u64::from(options.timeout) * 1000;
-    let schema = match &options.schema {
-        Some(schema) => format!("'{}'", schema.replace('\'', "''")),
-        None => "(SELECT n.nspname FROM pg_extension AS e \
-                 JOIN pg_namespace AS n ON n.oid = e.extnamespace \
-                 WHERE e.extname = 'pg_hugeinfo')"
-            .to_owned(),
-    };
+    // Without the extension, anyone can have created an object with that name.
+    let schema = "(SELECT n.nspname FROM pg_extension AS e \
+        JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_hugeinfo')";
     [
         format!(
             "SET LOCAL search_path = pg_catalog; \
