@@ -34,7 +34,10 @@ use rustix::{
         Pid, PidfdFlags, Signal, WaitOptions, getpid, getpriority_process, pidfd_open,
         set_parent_process_death_signal, setpriority_process, setsid, waitpid,
     },
-    thread::{UnshareFlags, unshare_unsafe},
+    thread::{
+        CapabilitySet, CapabilitySets, UnshareFlags, capabilities, clear_ambient_capability_set,
+        set_capabilities, unshare_unsafe,
+    },
 };
 
 use crate::{Done, command, error::Error, root};
@@ -175,6 +178,10 @@ impl Owned {
     }
 }
 
+/// Longer messages of other users are truncated, because a person reads them. Messages of
+/// PostgreSQL with their hints are shorter.
+const LONGEST_MESSAGE: usize = 1000;
+
 /// A message of a process of another user, as one line that says whose it is.
 pub(crate) fn attributed(uid: u32, message: &str) -> String {
     let lines = message
@@ -182,7 +189,8 @@ pub(crate) fn attributed(uid: u32, message: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty());
     let text = lines.collect::<Vec<_>>().join("; ");
-    format!("as user {}: {}", name_of(uid), escape::name(text))
+    let text = escape::shortened(&escape::name(text), LONGEST_MESSAGE);
+    format!("as user {}: {text}", name_of(uid))
 }
 
 fn name_of(uid: u32) -> String {
@@ -236,6 +244,7 @@ fn leave_session() -> io::Result<()> {
     setsid()?;
     close_at_exec()?;
     join_session_keyring()?;
+    drop_capabilities()?;
     lower_limits()?;
     match setpriority_process(None, 0) {
         // Lacking CAP_SYS_NICE, the process keeps its low priority.
@@ -294,6 +303,29 @@ fn join_session_keyring() -> io::Result<()> {
         return Ok(());
     }
     Err(error)
+}
+
+/// Drops the capabilities that the owner would keep. The change of the user clears the others, unless
+/// `SECBIT_NO_SETUID_FIXUP` is set (capabilities(7)).
+fn drop_capabilities() -> io::Result<()> {
+    const NO_SETUID_FIXUP: libc::c_long = 1 << 2;
+    let call = |option: libc::c_int, bits: libc::c_long| {
+        // SAFETY: both calls take and return numbers only.
+        match unsafe { libc::prctl(option, bits) } {
+            ..0 => Err(io::Error::last_os_error()),
+            result => Ok(libc::c_long::from(result)),
+        }
+    };
+    let bits = call(libc::PR_GET_SECUREBITS, 0)?;
+    if bits & NO_SETUID_FIXUP != 0 {
+        call(libc::PR_SET_SECUREBITS, bits & !NO_SETUID_FIXUP)?;
+    }
+    clear_ambient_capability_set()?;
+    let sets = CapabilitySets {
+        inheritable: CapabilitySet::empty(),
+        ..capabilities(None)?
+    };
+    Ok(set_capabilities(None, sets)?)
 }
 
 /// Lowers each limit to that of process 1, which a service starts with, and allows no core dump.
@@ -391,8 +423,25 @@ mod tests {
     }
 
     #[test]
+    fn owner_keeps_no_capabilities() {
+        // These sets are those of a thread.
+        let thread = std::thread::spawn(|| {
+            let own = capabilities(None).expect("readable");
+            let inheritable = own.permitted;
+            let with = CapabilitySets { inheritable, ..own };
+            set_capabilities(None, with).expect("a set");
+            drop_capabilities().expect("dropped");
+            capabilities(None).expect("readable").inheritable
+        });
+        let left = thread.join().expect("an end");
+        assert_eq!(left, CapabilitySet::empty());
+    }
+
+    #[test]
     fn messages_of_other_users_are_one_line() {
         let text = attributed(65533, "a\nHINT: run\n\n    rm -rf /\u{1b}[2J\n");
         assert_eq!(text, r"as user 65533: a; HINT: run; rm -rf /\033[2J");
+        let text = attributed(65533, &"x".repeat(1 << 20));
+        assert!(text.len() < 2 * LONGEST_MESSAGE);
     }
 }
