@@ -251,15 +251,10 @@ enum Line<'a> {
     /// There are several severities, of which a client might have written one, such as that in the
     /// name of a role or in a statement.
     Ambiguous,
-    /// PostgreSQL writes a tab after each line feed in a message.
-    Continuation,
 }
 
 impl<'a> Line<'a> {
     fn parse(line: &'a str) -> Self {
-        if line.starts_with('\t') {
-            return Self::Continuation;
-        }
         let splits = |label: &'static str| {
             let found = line.match_indices(label);
             found.map(move |(at, _)| Line::Labeled(label.trim_end(), &line[at + label.len()..]))
@@ -320,17 +315,14 @@ impl<'a> Line<'a> {
     }
 
     fn is_detail(&self) -> bool {
-        matches!(
-            self,
-            Self::Continuation | Self::Labeled("HINT:" | "DETAIL:", _)
-        )
+        matches!(self, Self::Labeled("HINT:" | "DETAIL:", _))
     }
 }
 
 /// The last failure in a log of PostgreSQL, with any `log_line_prefix`. `None`: there is none, or
 /// the server has started or was stopped since.
 pub fn last(log: &str) -> Option<Failure> {
-    let lines: Vec<_> = log.lines().collect();
+    let lines = messages(log);
     let parsed: Vec<_> = lines.iter().map(|line| Line::parse(line)).collect();
     let is_message = |line: &Line| matches!(line, Line::Labeled(..) | Line::Ambiguous);
     let Some(last_message) = parsed.iter().rposition(is_message) else {
@@ -350,12 +342,14 @@ pub fn last(log: &str) -> Option<Failure> {
     };
     let is_failure = |&at: &usize| match &parsed[at] {
         line if line.is_fatal() => line.cause().is_some() || is_english || ends_log(at),
-        line @ Line::Labeled("LOG:", _) => line.cause().is_some() && line.about_server().is_some(),
+        line @ Line::Labeled("LOG:", _) => {
+            (line.about_server()).is_some_and(|text| line.cause().is_some() || is_crash(text))
+        }
         // From systemd or a shell after the end of the server. A client can write such a line
         // before its other messages, with a line feed in a name.
         line @ Line::Plain(_) => line.cause().is_some() && at > last_message,
         // Other severities are about one statement, with a text that can be from any user.
-        Line::Labeled(..) | Line::Ambiguous | Line::Continuation => false,
+        Line::Labeled(..) | Line::Ambiguous => false,
     };
     let at = (start..lines.len()).rev().find(is_failure)?;
     let details = parsed[at + 1..].iter().take_while(|line| line.is_detail());
@@ -363,9 +357,32 @@ pub fn last(log: &str) -> Option<Failure> {
     Some(failure(&lines[at..=at + details], parsed[at].cause()))
 }
 
+/// The messages of a log, each as one line. PostgreSQL writes a tab after each line feed in a
+/// message, which can be from a name that a client has chosen.
+fn messages(log: &str) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    for line in log.lines() {
+        match (line.strip_prefix('\t'), messages.last_mut()) {
+            (None, _) => messages.push(line.to_owned()),
+            (Some(rest), Some(message)) => {
+                message.push(' ');
+                message.push_str(rest);
+            }
+            // The beginning of the message was not read.
+            (Some(_), None) => {}
+        }
+    }
+    messages
+}
+
+/// A process was terminated by a signal. Before signal 6 (SIGABRT), it has written why.
+fn is_crash(text: &str) -> bool {
+    text.contains("terminated by signal") && !text.contains("terminated by signal 6:")
+}
+
 /// The end of a text without severities in English: the log of a server in another language, or the
 /// output of systemd or a shell.
-fn unlabeled(lines: &[&str], parsed: &[Line]) -> Option<Failure> {
+fn unlabeled(lines: &[String], parsed: &[Line]) -> Option<Failure> {
     let known = parsed.iter().rposition(|line| line.cause().is_some());
     let shown = match known {
         Some(at) => &lines[at..=at],
@@ -375,7 +392,7 @@ fn unlabeled(lines: &[&str], parsed: &[Line]) -> Option<Failure> {
     (!shown.is_empty()).then(|| failure(shown, cause))
 }
 
-fn failure(lines: &[&str], cause: Option<&'static Cause>) -> Failure {
+fn failure(lines: &[String], cause: Option<&'static Cause>) -> Failure {
     let mut lines = lines
         .iter()
         .map(|line| escape::shortened(&escape::name(line.trim()), LONGEST));
@@ -566,6 +583,38 @@ mod tests {
                 .collect();
             let found = last(&lines.join("\n"));
             assert_eq!(found.is_some(), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn messages_are_one_line() {
+        let log = "\tof an earlier message\nFATAL:  role \"zz\n\tas root:\n\tid\" is odd\n\
+                   HINT:  a\n\tb\nLOG:  database system is shut down\n";
+        let found = last(log).expect("a failure");
+        assert_eq!(found.message, "FATAL:  role \"zz as root: id\" is odd");
+        assert_eq!(found.details, ["HINT:  a b"]);
+        let log = log.replace("is odd", "does not exist");
+        assert_eq!(last(&log), None);
+    }
+
+    #[test]
+    fn crash_counts_more_than_the_end_of_a_session() {
+        const SESSION: &str = "FATAL:  invalid command-line argument for server process: x";
+        let crash = |signal| format!("LOG:  server process (PID 7) was terminated by {signal}");
+        let (segfault, abort) = (
+            crash("signal 11: Segmentation fault"),
+            crash("signal 6: Aborted"),
+        );
+        for (lines, expected) in [
+            ([SESSION, &segfault], segfault.as_str()),
+            (["PANIC:  x", &abort], "PANIC:  x"),
+        ] {
+            let log = format!(
+                "LOG:  database system is ready to accept connections\n{}",
+                lines.join("\n")
+            );
+            let found = last(&log).expect("a failure");
+            assert_eq!(found.message, expected);
         }
     }
 

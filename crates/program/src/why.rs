@@ -40,6 +40,10 @@ use crate::{
 /// The end of the log that is read.
 const LONGEST: u64 = 256 << 10;
 
+/// In a directory with more files, the newest log is unknown. Any process of the server's user can
+/// create them.
+const MOST_FILES: usize = 10_000;
+
 const JOURNAL: &str = "the journal, which has messages of all servers of this user";
 
 const UNCLASSIFIED: &str = "This program does not know this message.";
@@ -227,7 +231,11 @@ fn joined<'a>(messages: impl Iterator<Item = &'a Message>) -> String {
 /// (`log_destination`).
 fn newest_in(directory: &Path) -> Option<PathBuf> {
     let root = root();
-    let files = root.list(directory).ok()?.into_iter().filter_map(|path| {
+    let all = root.list(directory).ok()?;
+    if all.len() > MOST_FILES {
+        return None;
+    }
+    let files = all.into_iter().filter_map(|path| {
         // A link is not one of these files, whatever it refers to.
         let found = root
             .look_up(&path)
@@ -292,4 +300,22 @@ fn journal(owner: Option<u32>) -> Vec<Message> {
     messages
         .filter(|message| message.pid != "1" || message.text.starts_with("postgresql"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn newest_of_too_many_files_is_unknown() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let real = fs::canonicalize(directory.path()).expect("a path");
+        let add = |name: &str| fs::write(real.join(name), "").expect("written");
+        add("a.log");
+        assert_eq!(newest_in(&real), Some(real.join("a.log")));
+        (0..MOST_FILES).for_each(|number| add(&number.to_string()));
+        assert_eq!(newest_in(&real), None);
+    }
 }
