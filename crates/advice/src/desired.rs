@@ -186,26 +186,39 @@ impl Boot {
         for limit in desired.iter().flat_map(|desired| &desired.limits) {
             at = at.apply(&Step::RaiseLimit(limit.clone())).unwrap_or(at);
         }
-        for size in own.into_iter().chain(others) {
-            let change = at_boot(&at, size, next);
-            boot.add(&mut at, change);
-        }
-        // A line is lowered once the lines for the new pages are known to be possible.
-        let lines = desired.map_or(&[][..], |desired| &desired.lines);
-        let lowered = if boot.decisions.is_empty() {
-            lines
-        } else {
-            &[]
-        };
-        for &(size, pages) in lowered {
+        // Lines for demands that shrink make room for new ones.
+        let (mut lowered, mut with_lowered) = (Self::default(), at.clone());
+        for &(size, pages) in desired.iter().flat_map(|desired| &desired.lines) {
             let change = at.next_boot().map(|boot| line(boot, size, pages));
-            boot.add(&mut at, change.transpose());
+            lowered.add(&mut with_lowered, change.transpose());
+        }
+        let sizes: Vec<_> = own.into_iter().chain(others).collect();
+        boot.set(&mut with_lowered, &sizes, next);
+        let is_by_hand = |decision: &Decision| matches!(decision, Decision::SetOnCommandLine(_));
+        if boot.decisions.iter().all(is_by_hand) {
+            at = with_lowered;
+            boot.lines.extend(lowered.lines);
+            for decision in lowered.decisions {
+                boot.decide(decision);
+            }
+        } else {
+            // As long as the new pages are not known to be possible, the present lines stay.
+            boot = Self::default();
+            boot.set(&mut at, &sizes, next);
         }
         let present = || present_line(&at, at.size_asked_for(next)?, next);
         if boot.decisions.is_empty() {
             boot.decisions.extend(present());
         }
         boot
+    }
+
+    /// Adds the lines for pools of these sizes.
+    fn set(&mut self, at: &mut Machine, sizes: &[PageSize], next: &Server) {
+        for size in sizes {
+            let change = at_boot(at, *size, next);
+            self.add(at, change);
+        }
     }
 
     /// Adds a change, and applies it to the machine.
@@ -216,12 +229,14 @@ impl Boot {
                 self.lines.push(line);
             }
             Ok(None) => {}
-            Err(decision) => {
-                let mut others = self.decisions.iter_mut();
-                if !others.any(|other| other.absorb(&decision)) {
-                    self.decisions.push(decision);
-                }
-            }
+            Err(decision) => self.decide(decision),
+        }
+    }
+
+    fn decide(&mut self, decision: Decision) {
+        let mut others = self.decisions.iter_mut();
+        if !others.any(|other| other.absorb(&decision)) {
+            self.decisions.push(decision);
         }
     }
 }

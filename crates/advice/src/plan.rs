@@ -220,7 +220,9 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     };
     let is_set = next.huge_page_size_bytes.is_some_and(|bytes| bytes > 0);
     let has_them = machine.pages_held(other)? > Pages(0);
-    if is_set || has_them {
+    // Its own pages are there, and only have to become persistent.
+    let is_on_them = machine.backing() == Backing::HugePages(size);
+    if is_set || has_them || is_on_them {
         return None;
     }
     let of_other = PoolTarget::of(&wanted, other, &next)?;
@@ -248,8 +250,13 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
         render::command(machine, step).unwrap_or_else(|| render::instruction(machine, step))
     };
     let grow = Step::SetPool { size, pages };
-    let instead = match machine.apply_all([&Step::Compact, &grow]) {
+    let with = |steps: &[&Step]| machine.apply_all(steps.iter().copied());
+    let stopped = || with(&[&Step::Stop, &Step::Compact, &grow]);
+    let instead = match with(&[&Step::Compact, &grow]) {
         Ok(_) => text(&grow),
+        Err(_) if stopped().is_ok() => {
+            format!("stop PostgreSQL, {}, and start it", text(&grow))
+        }
         Err(blocked) => decision::for_blocked(&wanted, size, pages, blocked).to_string(),
     };
     Some(Decision::UseOtherSize {

@@ -131,8 +131,8 @@ fn idle_pages_of_another_size_are_used_first() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 16896 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
-            # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, free 14910 MB of memory, lower shared_buffers to 17192MB, or set the pool at boot: too little memory is available for the pool"#]])
-        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, free 14910 MB of memory, lower shared_buffers to 17192MB, or set the pool at boot: too little memory is available for the pool"]),
+            # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, stop PostgreSQL, sysctl -w vm.nr_hugepages=16896, and start it"#]])
+        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, stop PostgreSQL, sysctl -w vm.nr_hugepages=16896, and start it"]),
         when("memory will run out", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(0);
@@ -147,7 +147,18 @@ fn idle_pages_of_another_size_are_used_first() {
             critical will_run_out_of_memory: The segment on small pages still needs 33 GB; 30 GB is available.
             # as huge_pages"#]])
         .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, add 39289 MB of memory, or set the pool at boot: too little memory is available for the pool"]),
-        when("memory is too small for the other pool", |m| {
+        when("the pool was lowered under the server", |m| {
+            m.on_huge_pages(8 * GB, 8 * GB);
+            m.lowered(2000);
+            m.asked(2000);
+            m.pool(1).total = 10;
+            m.pool(1).free = 10;
+        })
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=4096
+            sed -i 's/^vm\.nr_hugepages = 2000$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # if no other program needs 10 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
+        when("the other pool needs a stop", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(GB);
             m.ram(80 * GB);
@@ -156,7 +167,7 @@ fn idle_pages_of_another_size_are_used_first() {
             m.pool(1).total = 34;
             m.pool(1).free = 34;
         })
-        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, lower shared_buffers to 17150MB, add 15256 MB of memory, or set the pool at boot: too little memory is available for the pool"]),
+        .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, stop PostgreSQL, sysctl -w vm.nr_hugepages=16896, and start it"]),
         when("the size is set", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(GB);
@@ -317,6 +328,7 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
                 ALTER SYSTEM SET huge_page_size = '1GB';
                 echo 1 > /proc/sys/vm/compact_memory
                 echo 42 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+                sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
                 [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or set them at boot' >&2; false; }
                 # restart PostgreSQL (ends all sessions)
                 sysctl -w vm.nr_hugepages=0
