@@ -131,7 +131,10 @@ my $other = new_server('other');
 	my $busy = IPC::Run::start([ 'psql', '-X', '-d', $other->connstr('postgres'), '-c', 'DO $$ BEGIN LOOP END LOOP; END $$' ], '<', '/dev/null', '>', \my $none, '2>', \my $ended);
 	my $pid;
 	until_true(sub { $pid = $other->safe_psql('postgres', q(SELECT pid FROM pg_stat_activity WHERE query LIKE 'DO %')) });
+	my $postmaster = $other->{_pid};
 	$other->kill9;
+	# It is still visible while it ends.
+	ok(until_true(sub { !-e "/proc/$postmaster/cwd" }), 'killed postmaster: it ends');
 	for my $verb (['status'], ['why'], ['preflight'], [ 'ensure', '--dry-run' ])
 	{
 		my ($status, $out, $error) = hugeinfo(@$verb, '-D', $data);
