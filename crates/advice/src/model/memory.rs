@@ -109,11 +109,16 @@ pub fn is_not_faulted_in_a_bound(machine: &Machine) -> bool {
 }
 
 /// The part of [`not_faulted_in_by_others`] that is certain. A process reports only what it has
-/// faulted in itself, but `Shmem` includes all that has been faulted in.
+/// faulted in itself, but `Shmem` includes all that has been faulted in, also by this server.
 fn certainly_not_faulted_in_by_others(machine: &Machine) -> Bytes {
-    let usage = machine.facts.state.usage.as_ref().ok();
-    let shared = usage.and_then(Usage::shared).unwrap_or(0);
-    not_faulted_in_by_others(machine).min(segments_of_others(machine) - Bytes(shared))
+    let read = &machine.facts.state;
+    let own = match read.backing() {
+        Backing::SmallPages => FaultedIn::of(read).least,
+        Backing::HugePages(_) | Backing::Unknown => Bytes(0),
+    };
+    let shared = read.usage.as_ref().ok().and_then(Usage::shared);
+    let by_others = Bytes(shared.unwrap_or(0)) - own;
+    not_faulted_in_by_others(machine).min(segments_of_others(machine) - by_others)
 }
 
 /// The other servers that run on small pages, with their segments.

@@ -814,6 +814,18 @@ fn ram_and_a_cgroup_are_too_small() {
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; 36 GB and 8 GB of swap are available.
             # release 3728 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 6512 while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
+        when("all of this server is in use, and little of another one", |m| {
+            m.on_small_pages(16 * GB, 0);
+            m.off();
+            m.faulted_in(16 * GB);
+            m.swap(0);
+            m.available = Some(5 * GB);
+            m.shmem = Some(16 * GB + 100 * MB);
+            m.other(8 * GB, 4096, OFF).rss_shmem_bytes = Some(100 * MB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. Segments on small pages still need 8092 MB; 5 GB is available.
+            # as reboot"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);
