@@ -27,9 +27,15 @@ impl FaultedIn {
             let seen = processes.filter_map(|process| process.rss_shmem).max();
             let least = seen.unwrap_or(0).min(segment.bytes);
             let shared = state.usage.as_ref().ok().and_then(Usage::shared);
+            let others = state.other_servers.iter().flatten();
+            let by_others: Bytes = others
+                .filter_map(|other| other.rss_shmem_bytes)
+                .map(Bytes)
+                .sum();
+            let Bytes(most) = Bytes(shared.unwrap_or(u64::MAX)) - by_others;
             return Self {
                 least: Bytes(least),
-                most: Bytes(shared.unwrap_or(u64::MAX).clamp(least, segment.bytes)),
+                most: Bytes(most.clamp(least, segment.bytes)),
             };
         }
         let pool = state.pools.iter().flatten();

@@ -44,7 +44,7 @@ fn other_programs_keep_their_memory_at_boot() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.
-            # free up to 10527 MB of memory, or lower shared_buffers to 18655MB: too little memory is available for the pool"#]])
+            # free 10527 MB of memory, or lower shared_buffers to 18655MB: too little memory is available for the pool"#]])
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 15360 are needed.
             # as huge_pages"#]]),
