@@ -106,8 +106,7 @@ push @machines,
   [ 'a pool that is short by one page', sub { from($need - 1) } ],
   [ 'a pool of one page', sub { from(1) } ],
   [ 'on, pending, with a short pool', sub { from($need - 3); $node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = on') } ],
-  [ 'smaller shared_buffers pending', sub { from($need); $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '8MB')); set_pool($kb, 0) } ],
-  [ 'sysv pending', sub { from($need); $node->safe_psql('postgres', 'ALTER SYSTEM SET shared_memory_type = sysv') } ];
+  [ 'smaller shared_buffers pending', sub { from($need); $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '8MB')); set_pool($kb, 0) } ];
 
 # A server that a fault limit would have killed is started outside of the cgroup.
 sub restart_on_small_pages
@@ -149,22 +148,28 @@ for my $pending (0, 1)
 	}
 }
 
-# The way back from a pending value is the running one, which RESET would remove.
-SKIP:
+# A pending value that turns huge pages off can be intended. The way back is the running value, which
+# RESET would remove.
+for ([ 'huge_pages', 'on', 'off' ], [ 'shared_memory_type', 'mmap', 'sysv' ])
 {
-	my $name = 'huge_pages = off, pending after another ALTER SYSTEM';
-	needs_host($name);
-	undef $group;
-	from($need);
-	$node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = on');
-	restart();
-	$node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = off');
-	my $remedy = $node->safe_psql('postgres', q(SELECT remedy FROM hugeinfo_checks WHERE name = 'restart'));
-	my ($back) = $remedy =~ /(ALTER SYSTEM SET .*;)/;
-	is($back, q(ALTER SYSTEM SET huge_pages = 'on';), "$name: the way back") or diag($remedy);
-	$node->safe_psql('postgres', $back);
-	restart();
-	is($node->safe_psql('postgres', 'SHOW huge_pages'), 'on', "$name: as before");
+	SKIP:
+	{
+		my ($setting, $running, $pending) = @$_;
+		my $name = "$setting = $pending, pending after another ALTER SYSTEM";
+		needs_host($name);
+		undef $group;
+		from($need);
+		$node->safe_psql('postgres', "ALTER SYSTEM SET $setting = $running");
+		restart();
+		$node->safe_psql('postgres', "ALTER SYSTEM SET $setting = $pending");
+		my $remedy = $node->safe_psql('postgres', q(SELECT remedy FROM hugeinfo_checks WHERE name = 'restart'));
+		my ($back) = $remedy =~ /(ALTER SYSTEM SET .*;)/;
+		is($back, "ALTER SYSTEM SET $setting = '$running';", "$name: the way back") or diag($remedy);
+		$node->safe_psql('postgres', $back);
+		restart();
+		is($node->safe_psql('postgres', "SHOW $setting"), $running, "$name: as before");
+		is(status_of($node)->{code}, 'on_huge_pages', "$name: healthy again");
+	}
 }
 
 for (
