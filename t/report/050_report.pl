@@ -140,7 +140,7 @@ sub pool_in_words
 # Includes the need of other servers here, which can start and stop meanwhile.
 sub to_set
 {
-	my @counts = map { $need + $_ } 0, asked_by_others($kb, $node->{_pid});
+	my @counts = map { $need + $_ } 0, wanted_by_others($kb, $node->{_pid});
 	my $any = join '|', @counts;
 	return qr/sysctl -w vm\.nr_hugepages=(?:$any)\b/;
 }

@@ -85,6 +85,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             too_few.required
         ))
     })?;
+    let pool = found.required * size;
+    if memory::missing_for_pools(&machine, pool).is_some_and(|missing| missing > Bytes(0)) {
+        eprintln!(
+            "NOTICE:  {pool} of huge pages leave too little memory for other programs on a host \
+             with {} of RAM",
+            machine.ram().unwrap_or_default()
+        );
+    }
     let buffers = Bytes(found.blocks.saturating_mul(largest.block_bytes));
     let setting = format!("{}kB", buffers.0 / 1024);
     let text = match options.format {

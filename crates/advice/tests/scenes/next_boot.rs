@@ -392,6 +392,16 @@ fn this_boot() {
         .see("memory_left", expect![[r#"
             critical will_run_out_of_memory: The segment on small pages still needs 13 GB; 1500 MB and 8 GB of swap are available.
             # lower shared_buffers to 12622MB, or add 4136 MB of memory or swap: too little memory is available"#]]),
+        when("reboot is muted", |m| {
+            m.fall_back(0);
+            m.asked(100);
+            m.muted = "reboot";
+        })
+        .see("huge_pages", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
+            sysctl -w vm.nr_hugepages=537
+            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("this boot allocated too few pages, and huge_pages is muted", |m| {
             m.ram(16 * GB);
             m.fall_back(0);
