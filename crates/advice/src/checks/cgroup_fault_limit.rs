@@ -45,7 +45,7 @@ read this counter.
 |---|---|---|
 | `cgroup_bomb` | critical | the server has mapped more than the limit allows |
 | `cgroup_bomb_at_restart` | warning | the next start would map more than the limit allows, certainly or with `vm.nr_overcommit_hugepages` |
-| `limit_above` | warning | the kernel has refused pages, and no visible limit can be the reason, because all of them allow the whole pool: a limit above the visible cgroups is too low. The counter also has refused reservations, with which a start falls back |
+| `limit_above` | warning | the kernel has refused pages, and no visible limit can be the reason, because all of them allow the whole pool: a limit above the visible cgroups is too low. The counter also includes refused reservations, after which a start falls back |
 | `limited` | ok | the limit is too low, but a restart would not get huge pages |
 | `not_limited`, `no_huge_pages` | ok | no limit is too low |
 

@@ -27,15 +27,15 @@ memory.
 | code | status | meaning |
 |---|---|---|
 | `not_strict`, `within_commit_limit` | ok | the mode is not strict, or the limit leaves enough to commit |
-| `near_commit_limit` | warning | after what the kernel keeps from the server (`vm.admin_reserve_kbytes`, `vm.user_reserve_kbytes`), less than [the reserve](advice.md#the-reserve) is left to commit |
+| `near_commit_limit` | warning | less than [the reserve](advice.md#the-reserve) can still be committed, without the memory that the kernel keeps from the server (`vm.admin_reserve_kbytes`, `vm.user_reserve_kbytes`) |
 | `wrong_commit_counter` | warning | `Committed_AS` exceeds the limit and twice all RAM and swap, but half of RAM is available. Since Linux 6.5, `mremap` can count memory twice |
 
 **What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, now (`sysctl -w`) and in
 `/etc/sysctl.d`, or add swap. Until then, no remedy enlarges the pools if they would leave less than
-that. What the kernel keeps for root and from each process
-(`vm.admin_reserve_kbytes`, `vm.user_reserve_kbytes`) is not available to the server. If it cannot be
-read, the largest values that the kernel sets by itself count, 8 MB and 128 MB. The decision has the
-missing bytes and the lowest ratio that is enough.
+the reserve. The server cannot use the memory that the kernel keeps for root
+(`vm.admin_reserve_kbytes`) and from each process (`vm.user_reserve_kbytes`). If these settings
+cannot be read, the largest values that the kernel sets by itself are assumed, 8 MB and 128 MB. The
+decision has the missing bytes and the lowest ratio that is enough.
 ",
 };
 

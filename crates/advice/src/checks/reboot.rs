@@ -38,9 +38,9 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `set_at_boot`, `does_not_ask` | ok | the next boot sets up enough pages, or the server needs none |
 | `no_such_size` | ok | the kernel does not have the page size of the server, so no boot can set its pages |
 | `not_set_at_boot` | warning | nothing sets the pool at boot |
-| `no_effect_at_boot` | warning | a line is to set the pool, but systemd does not read its file, or the kernel refuses its value |
+| `no_effect_at_boot` | warning | a line for the pool has no effect: systemd does not read its file, or the kernel refuses its value |
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
-| `too_many_after_restart` | warning | pending settings need fewer pages, and the boot configuration still sets those of the running server |
+| `too_many_after_restart` | warning | pending settings need fewer pages, but the boot configuration still sets the pages of the running server |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
 | `too_many_at_boot` | warning | the pools would leave less than other programs use now, the segments on small pages and a reserve, or, with strict overcommit, too little of the commit limit |
 
