@@ -116,7 +116,8 @@ sub growth
 	return ($settled->('after') - $before, $backend);
 }
 
-# Ends idle sessions, whose page tables the kernel frees as the query in the documentation forecasts.
+# Ends idle sessions, whose page tables the kernel frees as the query in the documentation
+# forecasts.
 sub frees_page_tables
 {
 	my ($name, $count) = ('idle sessions', 60);

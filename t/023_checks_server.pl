@@ -303,7 +303,7 @@ SKIP:
 	# far more than is committed, so that no program on this host is affected
 	set_strict_overcommit(1000);
 	my $checks = settled_check($sql, 'overcommit', $read, { status => 'ok', finding => qr/^Strict overcommit/ }, $name);
-	# 100 pages less, 10 times, and those of others
+	# 10 steps of 100 pages less, and the pages of others
 	my $by_others = 10 * pages_of_others($kb) * $page;
 	my $limit = $checks->{overcommit}{evidence}{commit_limit_bytes};
 	is($checks->{overcommit}{evidence}{taken_by_pools_bytes}, 1000 * $page + $by_others, "$name: the part of the limit that the pools take");

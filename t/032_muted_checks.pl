@@ -32,7 +32,8 @@ sub says
 	return { exit => $exit, out => $out, error => $error };
 }
 
-# This test ignores idle pages of the host, other servers, and whether a restart would get huge pages.
+# This test ignores idle pages of the host, other servers, and whether a restart would get huge
+# pages.
 my $muted = 'huge_pages, restart, pool_size, other_servers';
 my $finding = $node->safe_psql('postgres', q(SELECT finding FROM hugeinfo_checks WHERE name = 'huge_pages'));
 my $plain = status_of($node);
@@ -42,7 +43,7 @@ is($plain->{reason}, $finding, 'shared_memory_type = sysv: the reason');
 {
 	my $name = 'muted in a session';
 	my $sql = HugeInfo::Session->new($node);
-	# While a check is muted, its row says how to get a remedy.
+	# While a check is muted, its row explains how to get a remedy.
 	my $rows = q(SELECT json_agg(c) FROM (SELECT name, status, severity, CASE WHEN name NOT IN ('huge_pages', 'other_servers') THEN remedy END FROM hugeinfo_checks) AS c);
 	my $before = $sql->value($rows);
 	$sql->value("SET pg_hugeinfo.muted_checks = '$muted'");

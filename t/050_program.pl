@@ -125,7 +125,8 @@ my $other = new_server('other');
 	$node->start;
 }
 
-# Processes of a killed postmaster have its memory. There is no other step before they have ended.
+# Processes of a killed postmaster keep its memory. No other step is possible before they have
+# ended.
 {
 	my $data = $other->data_dir;
 	my $busy = IPC::Run::start([ 'psql', '-X', '-d', $other->connstr('postgres'), '-c', 'DO $$ BEGIN LOOP END LOOP; END $$' ], '<', '/dev/null', '>', \my $none, '2>', \my $ended);
@@ -318,7 +319,7 @@ SKIP:
 	for my $verb (sort keys %runs)
 	{
 		my ($row) = $table =~ /^\| `\Q$verb\E` \| (.*) \|$/m;
-		# After a colon: what the key has.
+		# After a colon: the value of the key.
 		my @keys = map { my ($named) = /^([^:]*)/; $named =~ /`(\w+)`/g } grep { !/columns of/ } split /[;] |, and /, $row;
 		push @keys, @columns if $row =~ /the columns of `hugeinfo_status`$/;
 		# It explains only servers that do not run.

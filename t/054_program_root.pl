@@ -423,8 +423,9 @@ PERL
 	$node->start;
 }
 
-# What psql in a remedy has of root, because a process of the user of the server can take its open
-# files (pidfd_getfd), read its environment, and push characters into its terminal (TIOCSTI).
+# psql in a remedy has neither the terminal nor the environment of root, because a process of the
+# server's user can take its open files (pidfd_getfd), read its environment, and push characters
+# into its terminal (TIOCSTI).
 SKIP:
 {
 	restarts($node, shared_memory_type => 'sysv');

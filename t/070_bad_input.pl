@@ -234,7 +234,7 @@ my $below_zero = PostgreSQL::Test::Utils::tempdir();
 }
 push @masked, [ 'meminfo below zero', "--bind $below_zero/meminfo /proc/meminfo" ];
 push @masked, [ 'pool below zero', "--bind $below_zero/counter /sys/kernel/mm/hugepages/hugepages-${kb}kB/resv_hugepages" ] if $kb;
-# A counter below zero makes nothing else unknown than what depends on it: the use of its pool.
+# A counter below zero makes only the values unknown that depend on it: the use of its pool.
 sub is_only_one_counter_unknown
 {
 	my ($sql, $pages, $name) = @_;
@@ -247,7 +247,7 @@ sub is_only_one_counter_unknown
 		is_deeply($seen->{$row}, $open->{$row}, "$name: the row of $row");
 	}
 	is($seen->{$of_pool}{total_pages}, $open->{$of_pool}{total_pages}, "$name: another counter of the same pool");
-	# These are about the pages that others use or need.
+	# The checks that depend on pages used or needed by other servers.
 	my %depends = map { ("check $_" => 1) } $pages eq 'huge' ? qw(cgroup_fault_limit restart pending_settings pool_size reboot pool_filled pool_growth other_servers) : ();
 	my @unknown = grep { /^check / && $seen->{$_}{status} eq 'unknown' && $open->{$_}{status} ne 'unknown' } sort keys %$seen;
 	is_deeply([ grep { !$depends{$_} } @unknown ], [], "$name: other checks are known");

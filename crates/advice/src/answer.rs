@@ -117,7 +117,8 @@ impl Answer {
                     _ => machine,
                 };
                 let own = if is_known { None } else { decide(at) };
-                // The least that ends a critical finding is its own decision.
+                // The decision about a critical finding stays, because less memory can be enough
+                // for it.
                 let is_critical = finding.status == Status::Critical;
                 let covers = |left: &&Decision, own: &Decision| match (*left, own) {
                     (left, own) if is_critical => left == own,
@@ -228,7 +229,7 @@ impl Answer {
     }
 }
 
-/// Whether two remedies print the same.
+/// Whether two remedies print the same text.
 fn is_same(one: &Remedy, other: &Remedy) -> bool {
     match (one, other) {
         // Figures are printed in whole MB.

@@ -359,10 +359,9 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
     }
 }
 
-/// The settings of the next start that advice recommends. A change that turns huge pages off is
-/// obeyed, pending or planned. Huge pages that have been off stay off, unless page tables are large
-/// and huge pages make them small. Errors: the configuration files have to be corrected or seen
-/// first.
+/// The settings of the next start that advice recommends. A pending or planned change that turns
+/// huge pages off is kept. Huge pages that have been off stay off, unless page tables are large and
+/// huge pages make them small. Errors: the configuration files have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.state.pools.is_err()

@@ -52,8 +52,8 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     }
 }
 
-/// The idle pages among those that the next start gets that no known boot configuration explains: a
-/// person or the service of another program could have made them for something else.
+/// The idle pages that the next start would use and that no known boot configuration sets. A person
+/// or the service of another program could have added them for another purpose.
 pub fn of_unknown_owner(machine: &Machine) -> Pages {
     let next = machine.next_start();
     let target = || {

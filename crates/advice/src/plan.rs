@@ -220,7 +220,7 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     };
     let is_set = next.huge_page_size_bytes.is_some_and(|bytes| bytes > 0);
     let has_them = machine.pages_held(other)? > Pages(0);
-    // Its own pages are there, and only have to become persistent.
+    // The server has these pages. They only have to become persistent.
     let is_on_them = machine.backing() == Backing::HugePages(size);
     if is_set || has_them || is_on_them {
         return None;

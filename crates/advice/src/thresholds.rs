@@ -34,8 +34,8 @@ pub(crate) const MAJOR_FAULTS_PER_SECOND: u64 = 10;
 /// Minimum age of the server in seconds, because starting causes major faults.
 pub(crate) const MAJOR_FAULTS_AFTER_SECONDS: u64 = 600;
 
-/// `Committed_AS` is wrong if it exceeds what there is, although at least this percentage of RAM is
-/// available.
+/// `Committed_AS` is wrong if it exceeds the limit and twice all RAM and swap, although at least
+/// this percentage of RAM is available.
 pub(crate) const CONTRADICTING_OF_RAM_PERCENT: u64 = 50;
 
 /// `/proc/meminfo` is that of the host if `MemTotal` is at least this percentage of the memory of
@@ -58,8 +58,8 @@ pub(crate) const FULL_NODE_FREE_PERCENT: u64 = 1;
 /// ... while another node has at least this percentage free: memory is not short everywhere.
 pub(crate) const OTHER_NODE_FREE_PERCENT: u64 = 10;
 
-/// A cgroup is near its memory limit above this percentage of it, without the file cache: a few
-/// more connections, and the kernel kills or throttles.
+/// A cgroup is near its memory limit above this percentage of it, without the file cache: with a
+/// few more connections, the kernel kills or throttles processes.
 pub(crate) const NEAR_CGROUP_LIMIT_PERCENT: u64 = 95;
 
 /// Findings name the memory of ZFS above this percentage of RAM. Less does not decide whether

@@ -64,8 +64,8 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
 }
 
 /// True for control characters, characters that have no width, look like a blank or change the
-/// direction of text, line separators, private-use characters and noncharacters. Not for signs of scripts that Unicode also
-/// calls format characters, such as U+0600.
+/// direction of text, line separators, private-use characters and noncharacters. False for signs of
+/// scripts that Unicode also calls format characters, such as U+0600.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,

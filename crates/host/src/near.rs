@@ -30,7 +30,7 @@ pub fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
 
 /// Number of letters to insert, delete or replace (Levenshtein).
 fn distance(typed: &str, name: &str) -> usize {
-    // How far the letters of `name` so far are from each beginning of `typed`.
+    // Distances of the part of `name` that has been read from each prefix of `typed`.
     let mut row: [usize; LONGEST + 1] = std::array::from_fn(|length| length);
     for (index, letter) in name.bytes().enumerate() {
         let mut replaced = index;

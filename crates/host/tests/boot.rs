@@ -478,8 +478,8 @@ fn sysctl_lines_and_their_edits() {
     );
 }
 
-/// Only plain numbers are interpreted. The kernel accepts some of the others, and refuses those that
-/// set 0 pages here.
+/// Only plain numbers are interpreted. The kernel accepts some of the others, and refuses those
+/// that set 0 pages here.
 #[test]
 fn numbers_and_sizes() {
     for (text, expected) in [

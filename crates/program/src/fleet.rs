@@ -390,7 +390,7 @@ fn query_all(options: &Options, servers: &mut [Server]) -> Result<(), Error> {
 /// version has fewer columns.
 fn questions(options: &Options) -> [String; 3] {
     let milliseconds = u64::from(options.timeout) * 1000;
-    // Without the extension, anyone can have created an object with that name.
+    // If the extension is not installed, any user can have created an object with this name.
     let schema = "(SELECT n.nspname FROM pg_extension AS e \
         JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_hugeinfo')";
     [

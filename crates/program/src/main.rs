@@ -194,7 +194,7 @@ impl Server {
         }
     }
 
-    /// These options for another run of this program, perhaps in another directory.
+    /// The options for another run of this program, perhaps in another directory.
     fn arguments(&self) -> Vec<OsString> {
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).into_os_string();
         let directory = self.directory().map(absolute);

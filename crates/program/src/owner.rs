@@ -305,7 +305,7 @@ fn join_session_keyring() -> io::Result<()> {
     Err(error)
 }
 
-/// Drops the capabilities that the owner would keep. The change of the user clears the others, unless
+/// Drops the capabilities that the owner would keep. Changing the user clears the others, unless
 /// `SECBIT_NO_SETUID_FIXUP` is set (capabilities(7)).
 fn drop_capabilities() -> io::Result<()> {
     const NO_SETUID_FIXUP: libc::c_long = 1 << 2;
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn owner_keeps_no_capabilities() {
-        // These sets are those of a thread.
+        // Each thread has its own sets.
         let thread = std::thread::spawn(|| {
             let own = capabilities(None).expect("readable");
             let inheritable = own.permitted;

@@ -57,8 +57,8 @@ struct Reservation {
 }
 
 impl Reservation {
-    /// Whether it is for this server. In a mount namespace of its own, a server of another user can
-    /// have the same path.
+    /// Whether it is for this server. The owner is compared, too, because a server of another user
+    /// can have the same path in its own mount namespace.
     fn is_for(&self, data_directory: &Path, owner: Option<u32>) -> bool {
         self.data_directory == data_directory && self.owner == owner
     }

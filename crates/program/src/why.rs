@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         ));
     }
     let next = NextStart::read(&target.options(&options.server), Detail::All)?;
-    // Whatever other servers request, this server is to start.
+    // The remedies are for this server alone.
     let machine = machine::stopped(&next, ServerState::Stopped)?.without_requests();
     let (source, log) = log(options, &target, &next)?;
     let last = failure::last(&log);

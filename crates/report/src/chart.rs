@@ -1,5 +1,5 @@
-//! Charts as inline SVG. Widths are percentages, so that charts fit any screen. Except for the labels
-//! of axes, all their text is HTML next to them, because mail programs drop pictures.
+//! Charts as inline SVG. Widths are percentages, so that charts fit any screen. Except for the
+//! labels of axes, all their text is HTML next to them, because mail programs drop pictures.
 
 use host::units::Bytes;
 use maud::{Markup, Render, html};

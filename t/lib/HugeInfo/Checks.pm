@@ -98,7 +98,7 @@ sub expected_pool
 	my $required = POSIX::ceil($real->{bytes} / ($kb * 1024));
 	my $kernel = pool($kb);
 	my $numbers = pool_numbers($kernel, $own, $required);
-	# Requests of others wait if memory hardly holds the own pages.
+	# The pool does not grow for other servers if memory is hardly enough for this server.
 	$numbers->{recommended_nr_hugepages} += wanted_by_others($kb, $node->{_pid}) - pages_of_others($kb)
 	  if $real->{bytes} < 0.9 * ram_bytes();
 	return {

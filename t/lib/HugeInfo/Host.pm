@@ -104,8 +104,8 @@ sub _start
 	return;
 }
 
-# Returns the reason why the pools cannot be changed, if any. A stopped server might need idle pages,
-# and tests would use them.
+# Returns the reason why the pools cannot be changed, if any. A stopped server might need idle
+# pages, and tests would use them.
 sub _idle
 {
 	my @sizes = HugeInfo::Kernel::page_sizes_kb() or return 'this kernel has no huge pages';

@@ -101,8 +101,8 @@ sub pool_numbers
 }
 
 # Pages of others, and the pages of the default pool that other servers on small pages request at
-# their next start. $own: the postmaster of the server under test. Servers that this user cannot read
-# do not count.
+# their next start. $own: the postmaster of the server under test. Servers that this user cannot
+# read do not count.
 sub wanted_by_others
 {
 	my ($kb, $own) = @_;

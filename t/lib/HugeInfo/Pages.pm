@@ -198,7 +198,7 @@ sub _pattern
 	return qr/^$pattern$/;
 }
 
-# Removes what a remedy says about other servers, which pages do not show.
+# Removes the parts of a remedy about other servers, which the pages do not show.
 sub _without_others
 {
 	my ($value) = @_;

@@ -150,8 +150,8 @@ sub shared_memory_bytes
 		q(SELECT setting::bigint << 20 FROM pg_settings WHERE name = 'shared_memory_size'));
 }
 
-# Compares columns of the status in one test, so that a mismatch shows all of them. The expected pool
-# is that of the test, without pages of others.
+# Compares columns of the status in one test, so that a mismatch shows all of them. The expected
+# pool is that of the test, without pages of others.
 sub compare_status
 {
 	my ($status, $expected, $name) = @_;

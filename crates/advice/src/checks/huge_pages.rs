@@ -89,8 +89,8 @@ fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
     }
 }
 
-/// The decision while the check is muted, about a pending change that turns huge pages off, or about
-/// pages that the nodes of the running server lack, whatever its next start needs.
+/// The decision while the check is muted, about a pending change that turns huge pages off, or
+/// about pages that the nodes of the running server lack, whatever its next start needs.
 fn decision(machine: &Machine) -> Option<Decision> {
     if machine.is_muted(CHECK.name) && machine.backing() == Backing::SmallPages {
         return Some(Decision::Text(

@@ -210,7 +210,7 @@ fn about_segment(machine: &Machine) -> Option<Decision> {
     let fit = match &present {
         Some(Fit::BeyondMemory(_)) => None,
         Some(fit) => Some(fit.clone()),
-        // A shortage of now is reported before a start that leaves too little.
+        // A present shortage is reported before a start that leaves too little.
         None => start::misfit(machine)
             .filter(|fit| fit.is_certain() || Shortage::now(machine).is_none()),
     };

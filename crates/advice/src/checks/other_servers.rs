@@ -152,7 +152,7 @@ fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// A server that insists on its pages, as a sentence with a leading space.
+/// A server that would not start without huge pages, as a sentence with a leading space.
 fn fails_without(demands: &Demands) -> String {
     let insists = demands.all.iter().find_map(|demand| match demand.who {
         Who::Asking(server, HugePages::On) => Some(server),

@@ -178,8 +178,8 @@ impl Decision {
         }
     }
 
-    /// Whether this decision, followed, also settles the other one: they are equal, or this one is
-    /// about as much of the same memory, or more.
+    /// Whether following this decision also settles the other one: they are equal, or this one is
+    /// about at least as much of the same memory.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let is_same = match (self, other) {
             (
@@ -203,8 +203,8 @@ impl Decision {
         self == other || is_same && missing.is_some() && missing <= self.missing()
     }
 
-    /// Whether the other decision needs no place beside this one, which gets its figure if that is
-    /// larger.
+    /// Whether this decision is enough for both. It takes over the figure of the other one if that
+    /// is larger.
     pub(crate) fn absorb(&mut self, other: &Self) -> bool {
         if discriminant(self) == discriminant(other) && other.covers(self) {
             self.clone_from(other);

@@ -161,8 +161,8 @@ impl Machine {
         }
     }
 
-    /// Whether no command is likely to allocate more pages: they are larger than all blocks that the
-    /// kernel keeps, and even this boot, with nearly all memory free, allocated fewer than
+    /// Whether no command is likely to allocate more pages: they are larger than all blocks that
+    /// the kernel keeps, and even this boot, with nearly all memory free, allocated fewer than
     /// requested.
     fn has_too_few_blocks(&self, size: PageSize) -> bool {
         let is_larger = self.whole().is_some_and(|facts| {

@@ -559,10 +559,10 @@ impl PoolTarget {
         }
     }
 
-    /// Pages of the boot configuration that stay once a demand has shrunk. A line was made for the
-    /// present demands if it asks for about as many pages: the difference is less than half of what
-    /// they shrink by. It is unknown what pages beyond them are for. A line that has been lowered
-    /// differs by more, so it is not lowered again.
+    /// The pages that the boot configuration keeps once a demand has shrunk. A line was made for the
+    /// present demands if it differs from them by less than half of the pages by which they shrink.
+    /// The purpose of pages beyond the demands is unknown, so they stay. A line that has been
+    /// lowered differs by more, so it is not lowered again.
     pub(crate) fn without_shrunk(&self, at_boot: Pages) -> Pages {
         let now = self.now.total();
         let shrunk = now - self.after.total();

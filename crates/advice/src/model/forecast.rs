@@ -136,9 +136,9 @@ pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: 
     idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }
 
-/// Whether the pages of a pool beyond the recommended number are worth releasing. The kernel chooses
-/// the nodes of pages that it releases, which could be those of a bound server. If `pool_size` is
-/// muted, the pages are wanted.
+/// Whether the pages of a pool beyond the recommended number are worth releasing. The kernel
+/// chooses the nodes of pages that it releases, which could be those of a bound server. If
+/// `pool_size` is muted, the pages are wanted.
 pub(crate) fn is_worth_releasing(machine: &Machine, target: &PoolTarget) -> bool {
     let idle = target.persistent - target.recommended();
     target.idle_for.is_none()

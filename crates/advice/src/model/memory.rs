@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The largest reserves that the kernel sets by itself (mm/mmap.c `init_admin_reserve`,
-/// `init_user_reserve`). They count if the reserves cannot be read.
+/// `init_user_reserve`). They are assumed if the reserves cannot be read.
 const LARGEST_ADMIN_RESERVE: u64 = 8 << 20;
 const LARGEST_USER_RESERVE: u64 = 128 << 20;
 
@@ -514,7 +514,7 @@ pub struct Excess<'a> {
     pub limit: &'a MemoryLimit,
     /// Memory needed in the cgroup, at least.
     pub needed: Bytes,
-    /// Whether it could be more.
+    /// Whether more could be needed.
     pub is_least: bool,
     /// By how much limits have to be raised to be sure, that of this cgroup and of all others.
     pub to_raise: Bytes,

@@ -201,7 +201,7 @@ pub enum Fit {
         limit: Bytes,
         /// Needed in the cgroup.
         needed: Bytes,
-        /// Whether it could be more.
+        /// Whether more could be needed.
         is_least: bool,
         /// The increase of the limit that is certain to be enough.
         to_raise: Bytes,

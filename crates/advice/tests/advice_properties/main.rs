@@ -135,7 +135,7 @@ fn properties_hold_on_kept_machines() {
     }
 }
 
-/// Machines of kinds that many people have are not rare among the random ones.
+/// Common kinds of machines are not rare among the random ones.
 #[test]
 fn machines_of_common_kinds_are_frequent() {
     type IsOfKind = fn(&Spec, &Machine) -> bool;

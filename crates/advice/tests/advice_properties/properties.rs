@@ -349,7 +349,7 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
             worse.starts_with("pending_settings: ") && worse.ends_with("-> Warning")
         };
         worse.retain(|worse| !of_restart(worse));
-        // What already happens is a finding of memory_left alone, until it is settled.
+        // A present shortage is a finding of memory_left alone, until it is settled.
         let happens = |machine: &Machine| {
             let codes = ["will_run_out_of_memory", "cgroup_out_of_memory"];
             codes.contains(&answer::finding(machine, CheckId::MemoryLeft).code)
@@ -808,8 +808,8 @@ fn decided(remedy: &Remedy) -> Vec<String> {
     }
 }
 
-/// The kind of a decision. The runbook has only the largest figure of each kind; memory for the pool
-/// also counts for small pages.
+/// The kind of a decision. The runbook has only the largest figure of each kind; memory for the
+/// pool also counts for small pages.
 fn kind(text: &str) -> String {
     let kinds = [
         "too little memory is available",
@@ -945,7 +945,7 @@ fn texts(machine: &Machine) -> Vec<String> {
     texts
 }
 
-/// A text about a source that could not be read says what has failed, and nothing else.
+/// A text about a source that could not be read names only the thing that has failed.
 pub fn texts_name_what_failed(spec: &Spec, _: &Machine) -> TestCaseResult {
     let kinds = [
         Absence::Missing,
@@ -995,7 +995,7 @@ pub fn texts_name_what_failed(spec: &Spec, _: &Machine) -> TestCaseResult {
 /// A figure that depends on how much one process has faulted in, or on shared memory of unknown
 /// programs, is called a bound.
 pub fn figures_that_are_bounds_are_called_so(_: &Spec, machine: &Machine) -> TestCaseResult {
-    // Without it, the use of memory is assumed.
+    // If it is unknown, the use of memory is assumed.
     prop_assume!(machine.facts.is_whole && machine.usage().is_some());
     let less_of_processes = |facts: &mut Facts| {
         for process in &mut facts.state.processes {
@@ -1028,7 +1028,7 @@ fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCase
         words.iter().any(|word| text.contains(word))
     };
     for (check, of_other) in checks(machine).into_iter().zip(checks(&other)) {
-        // Without commands, which depend on what is possible.
+        // Commands are removed, because they depend on the possible steps.
         let remedy = |machine: &Machine, check: &CheckResult| {
             let remedy = render::remedy(machine, &check.remedy).unwrap_or_default();
             let is_command = |line: &str| {
@@ -1062,8 +1062,8 @@ fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCase
     Ok(())
 }
 
-/// The text without the values after "lower … to", "lower … by" and "raise … by", which are enough in
-/// any case.
+/// The text without the values after "lower … to", "lower … by" and "raise … by", which are enough
+/// in any case.
 fn without_values(text: &str) -> String {
     let (mut lowers, mut is_value) = (false, false);
     let is_kept = |word: &&str| {
@@ -1112,8 +1112,8 @@ pub fn small_pages_leave_a_reserve(_: &Spec, machine: &Machine) -> TestCaseResul
     Ok(())
 }
 
-/// The runbook has the largest figure about the commit limit, and all interfaces have the same ratio
-/// for the same figure.
+/// The runbook has the largest figure about the commit limit, and all interfaces have the same
+/// ratio for the same figure.
 pub fn one_ratio_is_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(machine.muted.is_empty());
     let figures = |decision: &Decision| match decision {
@@ -2276,7 +2276,7 @@ pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> Test
     let mut next = machine.next_start();
     next.shared_memory_bytes /= 2;
     let then = machine.with_next_start(next.clone());
-    // Pages that somebody else could need stay, and lines that were made for more.
+    // Pages that other programs could need stay, and so do lines that were made for more.
     let target = PoolTarget::of(&then, size, &next);
     prop_assume!(
         target
@@ -2348,7 +2348,7 @@ pub fn decisions_are_about_the_machine_after_the_steps(
     _: &Spec,
     machine: &Machine,
 ) -> TestCaseResult {
-    // What a stop releases is known only within bounds otherwise.
+    // Otherwise, the memory that a stop releases is known only within bounds.
     prop_assume!(machine.faulted_in.least == machine.faulted_in.most);
     let about_memory = |machine: &Machine| {
         let all = decisions(machine).into_iter();

@@ -60,7 +60,7 @@ pub enum Absence {
     },
 }
 
-/// The cause of `EAGAIN` of clone.
+/// The cause if clone(2) fails with `EAGAIN`.
 const LIMIT_ON_PROCESSES: &str =
     "a limit on processes (ulimit -u, TasksMax of the unit, pids.max of the cgroup)";
 

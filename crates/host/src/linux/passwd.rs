@@ -25,7 +25,7 @@ impl Users {
         found.map(|(.., name)| name.as_str())
     }
 
-    /// The number of a user.
+    /// The UID of the user with this name.
     pub fn uid(&self, name: &str) -> Option<u32> {
         let found = self.users.iter().find(|(.., user)| user == name);
         found.map(|(uid, ..)| *uid)

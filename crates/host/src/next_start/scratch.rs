@@ -130,8 +130,8 @@ fn remove_orphans(parent: &Path, check_for_interrupts: impl Fn()) {
 }
 
 /// Locks a directory of this user. `None`: another process has the lock, or the directory belongs
-/// to another user, or it is a symbolic link or a mount: any user can mount a file system that never
-/// answers (FUSE). The lock is not inherited by programs and ends with this process.
+/// to another user, or it is a symbolic link or a mount: any user can mount a file system that
+/// never answers (FUSE). The lock is not inherited by programs and ends with this process.
 fn lock(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = rustix::fs::open(path.parent()?, flags | OFlags::PATH, Mode::empty()).ok()?;

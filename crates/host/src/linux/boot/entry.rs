@@ -66,7 +66,7 @@ pub struct Request {
     pub place: Place,
 }
 
-/// A line that is to set the default pool, and has no effect. Displays as a clause:
+/// A line for the default pool that has no effect. Displays as a clause:
 /// `/etc/sysctl.d/a.conf:1 sets vm.nr_hugepages = 1GB, but the kernel refuses this value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ineffective {

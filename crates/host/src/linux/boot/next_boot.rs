@@ -26,7 +26,7 @@ const LONGEST: usize = 1000;
 pub struct NextBoot {
     /// In the order in which they are applied. The last one for a pool determines it.
     pub requests: Vec<Request>,
-    /// A line that is to set the default pool, and has no effect.
+    /// A line for the default pool that has no effect.
     pub ineffective: Option<Ineffective>,
     /// Files, lines and words that might change the number of persistent pages, except those that a
     /// later sysctl line overrides. See [`NextBoot::unknown_of`] for a single pool.
