@@ -148,8 +148,8 @@ for my $pending (0, 1)
 	}
 }
 
-# A pending value that turns huge pages off can be intended. The way back is the running value, which
-# RESET would remove.
+# A pending value that turns huge pages off can be intended. To undo it, set the running value,
+# which RESET would remove.
 for ([ 'huge_pages', 'on', 'off' ], [ 'shared_memory_type', 'mmap', 'sysv' ])
 {
 	SKIP:

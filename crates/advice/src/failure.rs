@@ -127,8 +127,8 @@ const CAUSES: [Cause; 15] = [
         ],
         code: "still_running",
         text: "The data directory was in use by a server or by processes of its last run, which \
-            have to end first. Or an unrelated process has the number in postmaster.pid: look at \
-            it before you end a process or remove a file.",
+            have to end first. If an unrelated process has the PID in postmaster.pid, check this \
+            process before you end it or remove the file.",
         checks: &[],
     },
     Cause {
@@ -138,9 +138,10 @@ const CAUSES: [Cause; 15] = [
             ("Main process exited", &["status=7/BUS"]),
         ],
         code: "bus_error",
-        text: "The kernel could not provide memory that a process accessed (SIGBUS). With huge \
-            pages, it had reserved a page and could not provide it. Otherwise: a file that became \
-            shorter, a full tmpfs, bad memory (see the kernel log), or an extension.",
+        text: "The kernel could not provide memory that a process accessed (SIGBUS). On huge \
+            pages, it had reserved a page and could not allocate it. Otherwise, the cause is a \
+            truncated file, a full tmpfs, faulty memory (see the kernel log), or a bug in an \
+            extension.",
         checks: &[CheckId::CgroupFaultLimit],
     },
     Cause {

@@ -139,7 +139,7 @@ impl NextStart {
         }
         if !self.settings.as_ref().map_or(true, Settings::is_possible) {
             return Err(Error::new(
-                "the computation of the next start wrote numbers that PostgreSQL cannot compute",
+                "the computation of the next start returned impossible numbers",
             ));
         }
         let of_owner = |refusal: FailedStart| FailedStart {

@@ -115,7 +115,7 @@ fn still_held(holders: &[u32]) -> Error {
         message: format!(
             "processes of this server still run (PID {pids}{more}) and hold its memory"
         ),
-        hint: Some("A start fails until they have ended. End them, then start the server".into()),
+        hint: Some("End them, then start the server. Until then, each start fails".into()),
         is_of_configuration: true,
         ..FailedStart::default()
     })

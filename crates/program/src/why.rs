@@ -46,7 +46,7 @@ const MOST_FILES: usize = 10_000;
 
 const JOURNAL: &str = "the journal, which has messages of all servers of this user";
 
-const UNCLASSIFIED: &str = "This program does not know this message.";
+const UNCLASSIFIED: &str = "This program does not recognize this message.";
 
 /// The options of `why`.
 #[derive(Args)]
