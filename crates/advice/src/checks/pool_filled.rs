@@ -43,8 +43,8 @@ fn judge(machine: &Machine) -> Judgment {
     let (mut worst, mut unknown) = (None, None);
     for pool in pools {
         let size = PageSize(pool.page_bytes);
-        let target = PoolTarget::of(machine, size, &next)
-            .ok_or("the main shared memory segment cannot be read")?;
+        let target =
+            PoolTarget::of(machine, size, &next).ok_or_else(|| machine.why_use_is_unknown(size))?;
         if target.after.total() > Pages(0) {
             unknown = unknown.or(boot.unknown_of(size.0).next());
         }

@@ -119,7 +119,11 @@ impl Demands {
     fn all_fit(machine: &Machine, next: &Server, when: When) -> Option<bool> {
         let mut growth = Bytes(0);
         for pool in machine.pools() {
-            let demands = Self::with_asking(machine, PageSize(pool.page_bytes), next, when)?;
+            let demands = Self::with_asking(machine, PageSize(pool.page_bytes), next, when);
+            // Of a pool with a bad counter, nothing is known.
+            let Some(demands) = demands else {
+                return Some(false);
+            };
             growth = growth + demands.growth(machine);
         }
         let size = machine.size_to_map(next);
