@@ -440,7 +440,7 @@ sub type
 	my ($directories, $files) = map { [ map { s/'([^']*)'|\\(.)/$1 \/\/ $2/ger } $line =~ /$_ *($word)/g ] } qr/\bmkdir -p/, qr/>|sed -i $word/;
 	push @$files, map { '/proc/sys/' . tr{.}{/}r } $line =~ /\bsysctl -w ([\w.]+)=/g;
 	# A condition changes none.
-	my $is_condition = $line =~ /\A\[ "\$\((?:sysctl -n|cat) [^()]*\)" -ge \d+ \] \|\| \{ echo '[^']*' >&2; false; \}\z/;
+	my $is_condition = $line =~ /\Aif ! \[ "\$\((?:sysctl -n|cat) [^()]*\)" -ge \d+ \]; then echo '[^']*' >&2; false; fi\z/;
 	die "unknown which files this changes: $line\n" unless @$files || $is_condition;
 	remember_directory($_) for @$directories;
 	remember($_) for @$files;

@@ -107,7 +107,7 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             let text =
                 quoted(if_short(machine, step)).unwrap_or_else(|| "'too few pages'".to_owned());
             Some(format!(
-                "[ \"$({has})\" -ge {pages} ] || {{ echo {text} >&2; false; }}"
+                "if ! [ \"$({has})\" -ge {pages} ]; then echo {text} >&2; false; fi"
             ))
         }
         Step::RaiseLimit(change) => {

@@ -152,7 +152,7 @@ fn fault_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("a limit is low, and the kernel could allocate pages during the start", |m| {
             m.fall_back(0);
@@ -164,7 +164,7 @@ fn fault_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("a limit is low, and settings with surplus pages are pending", |m| {
             limited(&mut m.state, Some(1100), None);
@@ -448,7 +448,7 @@ fn reservation_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool is short, the limit on reservations is low, and sysv is set",
@@ -465,7 +465,7 @@ fn reservation_limits() {
             env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool is short, the limit on reservations is low, and on is pending",

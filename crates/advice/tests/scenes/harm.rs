@@ -96,7 +96,7 @@ fn limits_hold_at_boot() {
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             sysctl -w vm.nr_hugepages=537
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.

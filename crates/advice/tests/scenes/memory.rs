@@ -34,7 +34,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12800
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.
@@ -42,7 +42,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12800
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
@@ -53,7 +53,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=12800
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL
             # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
@@ -68,7 +68,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=10240
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.
@@ -104,7 +104,7 @@ fn untouched_segments() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=4096
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM holds the pool only without the segment", |m| {
             m.on_small_pages(40 * GB, 0)
@@ -115,7 +115,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20480
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.
@@ -128,7 +128,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20480
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]]),
         when("most pages exist, and RAM holds the rest", |m| {
             m.ram(128 * GB);
@@ -138,7 +138,7 @@ fn untouched_segments() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 20479 are available.
             # if no other program needs 19942 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=20480
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "available memory lacks as much as the segment releases",
@@ -153,7 +153,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=4096
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]]),
         when(
             "available memory lacks more than the segment releases",
@@ -194,7 +194,7 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
@@ -202,7 +202,7 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]])
         .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
         .see("reboot", expect![[r#"
@@ -213,14 +213,14 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]])
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 30208/' /etc/sysctl.d/hugepages.conf
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=30208
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]]),
         when("59 GB are pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
@@ -267,7 +267,7 @@ fn a_tenth_of_ram() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.
             echo 1 > /proc/sys/vm/compact_memory
             echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 4 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 4 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("a small host cannot hold the pool", |m| {
@@ -336,7 +336,7 @@ fn reserve() {
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 280/' /etc/sysctl.d/hugepages.conf
             # stop PostgreSQL (ends all sessions)
             # then: sysctl -w vm.nr_hugepages=280
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 280 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 280 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL"#]]),
         when("4 GB of RAM, and the pool would leave 90 MB", |m| {
             small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
@@ -636,7 +636,7 @@ fn pool_held_by_other_programs() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=20480
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages, do not restart (huge_pages = on): free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages, do not restart (huge_pages = on): free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -654,7 +654,7 @@ fn restart_that_would_fall_back() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=14336
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 14336/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 14336 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 14336 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("RAM outside of the pool is smaller than the segment", |m| {
             m.on_small_pages(8 * GB, 0);
@@ -667,7 +667,7 @@ fn restart_that_would_fall_back() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=18432
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 18432/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 18432 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 18432 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the allowed nodes get too few pages", |m| {
             m.ram(128 * GB);
@@ -693,9 +693,9 @@ fn restart_that_would_fall_back() {
             # if no other program needs 25063 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=29696
             # needed: 29696 = 25600 for this server + 4096 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 25600 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 25600 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 29696 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 29696 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]]),
     ]);
 }
@@ -730,7 +730,7 @@ fn settings_of_a_stopped_server() {
     ] {
         let remedy = remedy(source);
         assert!(
-            remedy.contains(&format!("{line} {place}' >&2; false; }}\n")),
+            remedy.contains(&format!("{line} {place}' >&2; false; fi\n")),
             "{remedy}"
         );
     }
@@ -751,7 +751,7 @@ fn start_that_needs_all_pages() {
             .expect("a server that runs");
         let remedy = Answer::of(&stopped).remedy();
         let remedy = render::remedy(&stopped, &remedy).expect("a remedy");
-        let line = "-ge 4096 ] || { echo 'too few pages: set the pool back to 0, and do not start, because the segment does not fit on small pages' >&2; false; }\n# start PostgreSQL";
+        let line = "-ge 4096 ]; then echo 'too few pages: set the pool back to 0, and do not start, because the segment does not fit on small pages' >&2; false; fi\n# start PostgreSQL";
         assert!(remedy.contains(line), "{remedy}");
     }
 }
@@ -780,21 +780,21 @@ fn in_a_container() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             # on the node, as root:
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             # on the node, as root:
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
         .see("reboot", expect![["unknown unknown: Cannot judge reboot: /etc is not the host's (as in a container)."]])
         .see("oom_protection", expect![["ok protected: The OOM killer prefers other processes to the postmaster (oom_score_adj = -900)."]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
     ]);

@@ -135,9 +135,9 @@ fn reboot() {
             echo 1 > /proc/sys/vm/compact_memory
             echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             sysctl -w vm.nr_hugepages=2048
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 10 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 10 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 2048 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 2048 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader
             # check the configuration that sets the pool at boot: /proc/cmdline sets a number of pages that is not a plain number"#]]),
@@ -253,12 +253,12 @@ fn reboot() {
             sysctl -w vm.nr_hugepages=609
             # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=609
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when(
             "the kernel command line has fewer 1 GB pages, and the same number of 2 MB pages",
@@ -400,7 +400,7 @@ fn this_boot() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("this boot allocated too few pages, and huge_pages is muted", |m| {
             m.ram(16 * GB);

@@ -48,7 +48,7 @@ fn pools() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 11 are available.
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the pool in use is surplus, and one node has most of it",

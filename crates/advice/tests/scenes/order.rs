@@ -31,7 +31,7 @@ fn restarts_have_a_condition() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.
             echo 1 > /proc/sys/vm/compact_memory
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("the pool is large enough", |m| m.fall_back(537)).see("status", expect![[r#"
@@ -52,7 +52,7 @@ fn what_a_restart_needs_comes_first() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
             # set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
         when(
@@ -165,9 +165,9 @@ fn one_cause_is_one_problem() {
               same cause      pending_settings, other_servers (as huge_pages)
               do this  1 root sysctl -w vm.nr_hugepages=1099
                        2 root sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 1099/' /etc/sysctl.d/hugepages.conf
-                       3 root [ "$(sysctl -n vm.nr_hugepages)" -ge 587 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                       3 root if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 587 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                        4 you  restart PostgreSQL (ends all sessions)
-                       5 root [ "$(sysctl -n vm.nr_hugepages)" -ge 1099 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                       5 root if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 1099 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                        6 you  restart the server on port 5433 (ends all of its sessions)"#]]),
     ]);
 }

@@ -28,7 +28,7 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=609
             # needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 609 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]]),
         // With pages beyond the limit, it would start and crash later.
@@ -69,7 +69,7 @@ fn other_servers() {
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages. With huge_pages = on, the next start of the server on port 5433 would then fail.
             echo 1 > /proc/sys/vm/compact_memory
             echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 4 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 4 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]]),
@@ -150,7 +150,7 @@ fn other_servers() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=72
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("other_servers", expect![["ok pool_short: 2 other servers run on this host. The pool has 0 huge pages of 2 MB; 72 are needed."]])
         .see("how_to_set_2", expect![[r#"
@@ -159,7 +159,7 @@ fn other_servers() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=72
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("this server fell back, and one requests 140 pages", |m| {
             m.on_small_pages(144 * MB, 0);
@@ -171,9 +171,9 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=212
             # needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
@@ -184,9 +184,9 @@ fn other_servers() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=212
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 72 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 212 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("pages were set for one that was turned off", |m| {
             m.more(4096);
@@ -297,17 +297,17 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=681
             # needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=681
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 681 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)"#]]),
         when(
@@ -327,9 +327,9 @@ fn other_servers() {
             sysctl -w vm.nr_hugepages=897
             # needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 897 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 897 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)
             # restart the server on port 5434 (ends all of its sessions)
             # restart the server on port 5435 (ends all of its sessions)
@@ -349,9 +349,9 @@ fn other_servers() {
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20552
             # needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL
-            # then: [ "$(sysctl -n vm.nr_hugepages)" -ge 20552 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; }
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20552 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the port of one is unknown", |m| {
             m.other(143 * MB, 4096, TRY).port = None;

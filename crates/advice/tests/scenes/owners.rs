@@ -27,7 +27,7 @@ fn pages_for_another_server_come_with_its_restart() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=8729
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 8729 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 8729 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("memory cannot hold its old segment and its pages", |m| {
             m.available = Some(17 * GB);
@@ -50,7 +50,7 @@ fn pages_for_another_server_come_with_its_restart() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=937
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 937/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 937 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 937 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the pool has its pages already", |m| {
             m.more(8192);
@@ -68,7 +68,7 @@ fn pages_for_another_server_come_with_its_restart() {
             # remove other_servers from pg_hugeinfo.muted_checks: while it is muted, no remedy adds pages for other servers"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -97,7 +97,7 @@ fn turned_off_server_is_no_demand_on_itself() {
             expect![[r#"
                 sysctl -w vm.nr_hugepages=581
                 sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
-                [ "$(sysctl -n vm.nr_hugepages)" -ge 581 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 581 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart the server on port 5433 (ends all of its sessions)"#]],
         )
         .see(
@@ -105,7 +105,7 @@ fn turned_off_server_is_no_demand_on_itself() {
             expect![[r#"
                 sysctl -w vm.nr_hugepages=581
                 sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 581/' /etc/sysctl.d/hugepages.conf
-                [ "$(sysctl -n vm.nr_hugepages)" -ge 581 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 581 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart the server on port 5433 (ends all of its sessions)"#]],
         ),
         when("it is alone", |m| {
@@ -182,7 +182,7 @@ fn idle_pages_of_another_size_are_used_first() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL
             # if no other program needs 34 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
         when("too few are idle", |m| {
@@ -198,7 +198,7 @@ fn idle_pages_of_another_size_are_used_first() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ] || { echo 'too few pages: set the pool back to 0 first' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
             # start PostgreSQL
             # if no other program needs 32 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
     ]);
@@ -226,12 +226,12 @@ fn pages_of_an_unknown_owner() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 3000 huge pages of 2 MB; 2000 are available.
             # if no other program needs 2000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=3000
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("runbook", expect![[r##"
             # if no other program needs 2000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=3000
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 3000' >> /etc/sysctl.d/60-hugepages.conf)
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"##]]),
         when("memory is too small to add to it", |m| {
             m.on_small_pages(30 * GB, 15_000);
@@ -241,7 +241,7 @@ fn pages_of_an_unknown_owner() {
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)
             # if no other program needs 15000 huge pages of 2 MB that are idle now: stop PostgreSQL (ends all sessions)
             # if no other program needs 15000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 15360 ] || { echo 'too few pages: set the pool back to 15000 first' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 15360 ]; then echo 'too few pages: set the pool back to 15000 first' >&2; false; fi
             # start PostgreSQL"#]]),
         when("a pool that a boot line sets grows", |m| {
             m.on_small_pages(6000 * MB, 2000);
@@ -250,7 +250,7 @@ fn pages_of_an_unknown_owner() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=3000
             sed -i 's/^vm\.nr_hugepages = 2000$/vm.nr_hugepages = 3000/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 3000 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("nobody visible holds 4 pages", |m| {
             m.on_small_pages(14 * GB, 0);
@@ -265,13 +265,13 @@ fn pages_of_an_unknown_owner() {
             echo 1 > /proc/sys/vm/compact_memory
             echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # needed: 18 = 14 for this server + 4 that no visible server holds
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("reboot", expect!["ok set_at_boot: /proc/cmdline (hugepagesz=1G hugepages=16) sets 16 huge pages of 1 GB at boot. 18 are needed if the 4 that no visible server holds (hugeinfo_holders) are also needed after the boot."])
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
     ]);
 }
@@ -329,7 +329,7 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
                 echo 1 > /proc/sys/vm/compact_memory
                 echo 42 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
                 sed -i 's/^vm\.nr_hugepages = 21504$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
-                [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ] || { echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or set them at boot' >&2; false; }
+                if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or set them at boot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)
                 sysctl -w vm.nr_hugepages=0
                 # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]],

@@ -161,12 +161,12 @@ fn on_small_pages() {
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.
@@ -180,14 +180,14 @@ fn on_small_pages() {
         .see("pool_growth", expect![["ok can_grow: The pool has to grow by 537 huge pages of 2 MB; free memory has blocks for 2009."]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("how_to_set_2", expect![["sysctl -w vm.nr_hugepages=537"]]),
         when("the pool is short", |m| m.fall_back(500))
             .see("huge_pages", expect![[r#"
                 warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
                 sysctl -w vm.nr_hugepages=537
-                [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]])
             .see("restart", expect![[r#"
                 warning would_not_get: A restart would not get huge pages. Needs 537 huge pages of 2 MB; 500 are available.
@@ -195,7 +195,7 @@ fn on_small_pages() {
         when("one page is missing", |m| m.fall_back(536)).see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 536 are available.
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("other programs have reserved a part of the pool", |m| {
             m.fall_back(600);
@@ -205,7 +205,7 @@ fn on_small_pages() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
             # if no other program needs 63 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=637
             # needed: 637 = 537 for this server + 100 that no visible server holds
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 637 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 637 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the cause no longer exists", |m| m.fall_back(537))
             .see("status", expect![[r#"
@@ -242,7 +242,7 @@ fn on_small_pages() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 513 huge pages of 2 MB; 512 are available.
             sysctl -w vm.nr_hugepages=513
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 513 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 513 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("shared_memory_type = sysv", |m| {
             m.fall_back(0);
@@ -253,14 +253,14 @@ fn on_small_pages() {
             env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("status", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
             env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("shared_memory_type = sysv, and memory is too small for the rest of the pool", |m| {
             m.on_small_pages(10 * GB, 4000);
@@ -297,7 +297,7 @@ fn on_small_pages() {
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=10240
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "huge_pages = try is pending for a server that was turned off",
@@ -355,7 +355,7 @@ fn on_small_pages() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; the kernel has to allocate 537 of them during the start (vm.nr_overcommit_hugepages).
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the pool was made only by nr_overcommit_hugepages", |m| {
             *m.pool(0) = Pool {
@@ -442,7 +442,7 @@ fn growth() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the pool is short, and memory has free blocks", |m| {
             m.fall_back(500)
@@ -459,7 +459,7 @@ fn growth() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.
             echo 1 > /proc/sys/vm/compact_memory
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("how_to_set_1024", expect![[r#"
@@ -514,7 +514,7 @@ fn other_page_sizes() {
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
             # if no other program needs 500 huge pages of 2 MB that are idle now: echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
-            [ "$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("reboot", expect![[r#"

@@ -241,12 +241,12 @@ fn psql_lines_reach_this_server() {
                 env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
                 # stop here if psql failed
                 sysctl -w vm.nr_hugepages=537
-                [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]])
             .see("runbook", expect![[r#"
                 ALTER SYSTEM SET shared_memory_type = 'mmap';
                 sysctl -w vm.nr_hugepages=537
-                [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]]),
         when("unix_socket_directories is empty", |m| two_places(m, "localhost", 5432))
             .see("status", expect![[r#"
@@ -254,7 +254,7 @@ fn psql_lines_reach_this_server() {
                 env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h localhost -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
                 # stop here if psql failed
                 sysctl -w vm.nr_hugepages=537
-                [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]]),
         when("names contain blanks and quotes", |m| {
             two_places(m, "/srv/it's mine", 5432);
@@ -265,14 +265,14 @@ fn psql_lines_reach_this_server() {
             env -i PATH="$PATH" runuser --pty -u 'pg user' -- psql -X -h '/srv/it'\''s mine' -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("a name cannot be quoted", |m| two_places(m, "/srv/\u{1b}[2J", 5432))
             .see("status", expect![[r#"
                 warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
                 # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
                 sysctl -w vm.nr_hugepages=537
-                [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]]),
         when("the user is not in /etc/passwd", |m| {
             two_places(m, "/run/postgresql", 5432);
@@ -285,7 +285,7 @@ fn psql_lines_reach_this_server() {
             # stop here if psql failed
             # as root:
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("postmaster.pid could not be read", |m| {
             two_places(m, "", 0);
@@ -295,7 +295,7 @@ fn psql_lines_reach_this_server() {
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
             # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the server runs in a container", |m| {
             two_places(m, "/run/postgresql", 5432);
@@ -306,7 +306,7 @@ fn psql_lines_reach_this_server() {
             # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
             # on the node, as root:
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
             # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
     ]);

@@ -73,12 +73,12 @@ fn places() {
             env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]])
         .see("runbook", expect![[r#"
             ALTER SYSTEM SET shared_memory_type = 'mmap';
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when(
             "the kernel does not have the size, and there is a pool",
@@ -236,7 +236,7 @@ fn muted() {
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             sysctl -w vm.nr_hugepages=537
-            [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("everything about the server is muted", |m| {
             m.lowered(100);
@@ -340,7 +340,7 @@ fn with(machine: &Machine, bytes: u64, huge_pages: HugePages) -> Server {
 }
 
 const RESTART: &str = "# restart PostgreSQL (ends all sessions)";
-const CHECK_1050: &str = r#"[ "$(sysctl -n vm.nr_hugepages)" -ge 1050 ] || { echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; }"#;
+const CHECK_1050: &str = r#"if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 1050 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#;
 const BOOT_1050: &str =
     r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1050/' /etc/sysctl.d/hugepages.conf";
 
