@@ -21,25 +21,10 @@ pub fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
         return None;
     }
     let farthest = FARTHEST.min(typed.len() / 2);
-    let distances = names.into_iter().map(|name| (distance(typed, name), name));
+    let names = names.into_iter();
+    let distances = names.map(|name| (strsim::levenshtein(typed, name), name));
     distances
         .filter(|(distance, _)| *distance <= farthest)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
-}
-
-/// Number of letters to insert, delete or replace (Levenshtein).
-fn distance(typed: &str, name: &str) -> usize {
-    // Distances of the part of `name` that has been read from each prefix of `typed`.
-    let mut row: [usize; LONGEST + 1] = std::array::from_fn(|length| length);
-    for (index, letter) in name.bytes().enumerate() {
-        let mut replaced = index;
-        row[0] = index + 1;
-        for (at, typed_letter) in typed.bytes().enumerate() {
-            let same = replaced + usize::from(typed_letter != letter);
-            replaced = row[at + 1];
-            row[at + 1] = same.min(replaced + 1).min(row[at] + 1);
-        }
-    }
-    row[typed.len()]
 }
