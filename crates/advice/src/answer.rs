@@ -108,8 +108,7 @@ impl Answer {
             Cure::Core(decide) => {
                 // The decision of the plan about the next boot is more precise.
                 let is_known = id == CheckId::Reboot && !plan.remaining.is_empty();
-                let is_exact = machine.faulted_in.least == machine.faulted_in.most;
-                let stops = is_exact || id != CheckId::MemoryLeft;
+                let stops = machine.faulted_in.is_exact() || id != CheckId::MemoryLeft;
                 let safe = plan.applied_safely(machine, stops);
                 // Figures of memory are those after the steps. Causes are those before them.
                 let at = match id {

@@ -207,10 +207,7 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     };
     let beyond = match blocked? {
         Blocked::Memory { missing } => {
-            let most = match memory::is_not_faulted_in_a_bound(machine) {
-                true => "up to ",
-                false => "",
-            };
+            let most = memory::up_to(memory::is_not_faulted_in_a_bound(machine));
             format!("{most}{missing} more than other programs leave")
         }
         Blocked::CommitLimit(limit) => format!(

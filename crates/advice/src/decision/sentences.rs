@@ -64,7 +64,7 @@ impl fmt::Display for Decision {
                 others,
                 or_at_boot,
             } => {
-                let most = if *is_bound { "up to " } else { "" };
+                let most = memory::up_to(*is_bound);
                 let megabytes = format!("{most}{}", missing.megabytes_at_least());
                 let (free, add) = match is_used {
                     true => (Some(format!("free {megabytes} MB of memory")), None),

@@ -12,6 +12,11 @@ pub struct FaultedIn {
 }
 
 impl FaultedIn {
+    /// Whether the bounds are equal.
+    pub(crate) fn is_exact(self) -> bool {
+        self.least == self.most
+    }
+
     /// Bounds for the present segment. Each process reports only the pages that it has faulted in
     /// itself. The kernel counts all shared memory together.
     pub(crate) fn of(state: &State) -> Self {

@@ -103,9 +103,13 @@ fn not_faulted_in_by_others(machine: &Machine) -> Bytes {
 /// Whether the memory that segments on small pages have yet to fault in is known only within
 /// bounds.
 pub fn is_not_faulted_in_a_bound(machine: &Machine) -> bool {
-    let is_own = machine.backing() == Backing::SmallPages
-        && machine.faulted_in.least < machine.faulted_in.most;
-    is_own || certainly_not_faulted_in_by_others(machine) < not_faulted_in_by_others(machine)
+    is_own_a_bound(machine)
+        || certainly_not_faulted_in_by_others(machine) < not_faulted_in_by_others(machine)
+}
+
+/// Whether only bounds are known of what this server has faulted in on small pages.
+fn is_own_a_bound(machine: &Machine) -> bool {
+    machine.backing() == Backing::SmallPages && !machine.faulted_in.is_exact()
 }
 
 /// The part of [`not_faulted_in_by_others`] that is certain. A process reports only what it has
@@ -275,6 +279,14 @@ pub(crate) fn at_least(is_bound: bool) -> &'static str {
     }
 }
 
+/// The words before a figure that is an upper bound.
+pub(crate) fn up_to(is_bound: bool) -> &'static str {
+    match is_bound {
+        true => "up to ",
+        false => "",
+    }
+}
+
 /// A shortage of memory, once all segments on small pages are in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortage {
@@ -332,8 +344,7 @@ impl Shortage {
         let (available, swap) = available(machine)?;
         let available = available + released;
         let reserve = reserve(machine)?;
-        let is_own_bound = machine.backing() == Backing::SmallPages
-            && machine.faulted_in.least < machine.faulted_in.most;
+        let is_own_bound = is_own_a_bound(machine);
         (missing > Bytes(0)).then_some(Self {
             taken,
             others,
