@@ -236,10 +236,16 @@ impl LargestBuffers {
         if !is_root() {
             return Self::compute(server, pages, size, Trust::Own);
         }
-        let mut arguments = server.arguments();
-        arguments.push(format!("--pages={pages}").into());
-        arguments.push(format!("--page-bytes={}", size.0).into());
-        read_as_root(server, arguments)
+        let arguments = [server.arguments(), Self::arguments(pages, size).into()];
+        read_as_root(server, arguments.concat())
+    }
+
+    /// The options of [`run`] for it.
+    fn arguments(pages: Pages, size: PageSize) -> [OsString; 2] {
+        [
+            format!("--pages={pages}").into(),
+            format!("--page-bytes={}", size.0).into(),
+        ]
     }
 
     fn compute(server: &Server, pages: Pages, size: PageSize, trust: Trust) -> Result<Self, Error> {
@@ -322,8 +328,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let server = options.server.at(owned.directory.clone());
         let mut arguments = arguments(&server, detail);
         if let Some((pages, size)) = memory {
-            arguments.push(format!("--pages={pages}").into());
-            arguments.push(format!("--page-bytes={}", size.0).into());
+            arguments.extend(LargestBuffers::arguments(pages, size));
         }
         arguments.push("--for-root".into());
         // In this process, because lookups in directories of the owner can take forever.
