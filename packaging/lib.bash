@@ -69,7 +69,7 @@ find_postgres() {
     local pg_config major
     for pg_config in /usr/{lib/postgresql/*,pgsql-*}/bin/pg_config; do
         [ -e "$("$pg_config" --includedir-server 2>/dev/null)/postgres.h" ] || continue
-        major=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+        major=$(major_of "$pg_config")
         [[ $major != @(15|16|17|18|19) ]] || pg_configs[$major]=$pg_config
     done
     ((${#pg_configs[@]})) || die "headers of PostgreSQL 15 to 19 are missing. Run: tools/setup"

@@ -11,6 +11,11 @@ die() {
     exit 1
 }
 
+# The major version of a PostgreSQL.
+major_of() { # PG_CONFIG
+    "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
+}
+
 # Files of root in another user's checkout would break that user's next build.
 restore_target_owner() {
     ((EUID)) || [ -O . ] || [ ! -d target ] ||
