@@ -158,7 +158,7 @@ sub as_root
 # Reservations of earlier runs count for two minutes.
 sub forget { return type_in("rm -rf /run/hugeinfo >$dir/removed") }
 
-sub total { return pool($kb)->{total} }
+sub total { return pool($kb)->{total} - pages_of_others($kb) }
 
 SKIP:
 {
