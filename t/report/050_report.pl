@@ -125,10 +125,12 @@ for my $encoding (qw(LATIN1 EUC_JP SQL_ASCII))
 
 HugeInfo::Session->new($node, dbname => 'shop')->is_cancelled(endless('hugeinfo_report()'), 'hugeinfo_report');
 
-# Matches the numbers that the page shows for the pool.
+# Matches the numbers that the page shows for the pool. The total is that of the test, without pages
+# of others.
 sub pool_in_words
 {
-	my ($total, $own) = @_;
+	my ($pages, $own) = @_;
+	my $total = $pages + pages_of_others($kb);
 	my $mb = $kb / 1024;
 	my $used = $own ? qr/(?=\s*in use by this server: $own \()/ : qr//;
 	my $parts = qr/(?:\s*(?:in use|free|missing|wasted)[^\n]*\n)*/;
@@ -165,7 +167,9 @@ SKIP:
 	$expected{$name} = [ qr/^ok On $need huge pages of/m, qr/ instead of /, pool_in_words($need, $need), qr/A restart would get huge pages\./ ];
 
 	$name = 'oversized-pool';
-	my $total = int(0.012 * ram_bytes() / $kb / 1024) + 2 * $need;
+	# Pages that other servers request are not wasted.
+	my $wanted = wanted_by_others($kb, $node->{_pid}) - pages_of_others($kb);
+	my $total = int(0.012 * ram_bytes() / $kb / 1024) + 2 * $need + $wanted;
 	set_pool($kb, $total);
 	save($name, '');
 	$expected{$name} = [ pool_in_words($total, $need), qr/\bof RAM is wasted\b/, qr/\bare idle\b/, to_set() ];
@@ -212,7 +216,9 @@ SKIP:
 		# in mail
 		my @headings = ('Memory of the host', 'Pools of huge pages', 'Page tables', 'Other checks', 'Processes');
 		is_deeply([ grep { $page->{bare} !~ /^\Q$_\E\b/m } @headings ], [], "$name: the text is readable without the style sheet");
-		is($page->{summary}, 1, "$name: the summary is printed on one page") if $name =~ /^(?:compared|fallen-back|bomb|short-of-memory|two-nodes|nothing-readable)$/;
+		# Other servers that request pages add steps.
+		my $is_short = $name eq 'fallen-back' ? !wanted_by_others($kb, $node->{_pid}) : $name =~ /^(?:compared|bomb|short-of-memory|two-nodes|nothing-readable)$/;
+		is($page->{summary}, 1, "$name: the summary is printed on one page") if $is_short;
 	}
 	my %is_shown = map { $_ => 1 } @{ $seen->{'as-it-is'}{names} };
 	my @expected = map { Encode::is_utf8($_) ? $_ : Encode::decode('UTF-8', $_) } @shown;
