@@ -204,7 +204,7 @@ sub _without_others
 	my ($value) = @_;
 	my $server = qr/the server on port \d+/;
 	return $value =~ s/ # needed: \d+ = \d+ for this server(?: \+ \d+ for $server(?: \(huge_pages = \w+\))?)+//gr
-	  =~ s/(?: # then: \[ [^{}]* \{ [^{}]* \})?(?: # restart $server \(ends all of its sessions\))+//gr;
+	  =~ s/(?: # then: if ! \[ [^#]*; false; fi)?(?: # restart $server \(ends all of its sessions\))+//gr;
 }
 
 # Returns the differences between an output and its page, one sentence each. A column, or "rows", in
