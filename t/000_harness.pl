@@ -13,9 +13,22 @@ use Test::More;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Kernel;
 
-if ($> != 0)
+my $LOCK = '/run/pg_hugeinfo/lock';
+
+# Calls a function while no other run changes the host.
+sub at_rest
 {
-	my $why = 'only root can change the pools and cgroups of the host';
+	my ($function) = @_;
+	mkdir $LOCK =~ s{/[^/]*$}{}r, 0700;
+	sysopen my $lock, $LOCK, O_RDWR | O_CREAT, 0600 or die "lock: $!\n";
+	flock $lock, LOCK_EX or die "lock: $!\n";
+	return $function->();
+}
+
+# Only root can open the lock.
+my $why_not_here = \&HugeInfo::Kernel::why_pools_stay;
+if (my $why = $> == 0 ? at_rest($why_not_here) : $why_not_here->())
+{
 	plan skip_all => $why unless $ENV{HUGEINFO_TEST_REQUIRE_ALL};
 	fail("not skipped: $why");
 	done_testing;
@@ -40,16 +53,7 @@ sub host
 	return \%state;
 }
 
-my $LOCK = '/run/pg_hugeinfo/lock';
-
-# Returns the state of the host while no other run changes it.
-sub host_at_rest
-{
-	mkdir $LOCK =~ s{/[^/]*$}{}r, 0700;
-	sysopen my $lock, $LOCK, O_RDWR | O_CREAT, 0600 or die "lock: $!\n";
-	flock $lock, LOCK_EX or die "lock: $!\n";
-	return host();
-}
+sub host_at_rest { return at_rest(\&host) }
 
 for my $ending (qw(KILL INT TERM))
 {

@@ -81,25 +81,31 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	is_deeply(row(JSON::PP->new->decode($out)), $of_files, 'options: a start from the files does not use them');
 	like($error, qr/^NOTICE:  \Q$data\E: the last start had -c huge_pages=off -c shared_buffers=48MB on its command line/m, 'options: of the last start');
 	# The files decide, and the last of them names the place of a change.
-	my $auto = slurp_file("$data/postgresql.auto.conf");
-	append_to_file("$data/postgresql.auto.conf", "huge_pages = 'on'\n");
-	set_pool($kb, 0);
-	my $at_log = sub { return hugeinfo('why', '-D', $data, '--log', $node->logfile) };
-	for my $verb ([ 'status', sub { return hugeinfo('status', '-D', $data) } ], [ 'why', $at_log ], [ 'ensure', sub { return hugeinfo('ensure', '--dry-run', '-D', $data) } ])
+	SKIP:
 	{
-		($status, $out, $error) = $verb->[1]->();
-		unlike($out, qr/huge_pages = off|does not ask/, "options: $verb->[0] does not use those of the last start");
-		like($error, qr/^NOTICE:  .*the last start had -c huge_pages=off/m, "options: $verb->[0] names those of the last start");
-		like($out, qr/set huge_pages = try in \Q$data\E\/postgresql\.auto\.conf, line \d/, 'options: the file and the line that decide') if $verb->[0] eq 'status';
+		needs_host('options: the place of a change');
+		my $auto = slurp_file("$data/postgresql.auto.conf");
+		append_to_file("$data/postgresql.auto.conf", "huge_pages = 'on'\n");
+		set_pool($kb, 0);
+		my $at_log = sub { return hugeinfo('why', '-D', $data, '--log', $node->logfile) };
+		for my $verb ([ 'status', sub { return hugeinfo('status', '-D', $data) } ], [ 'why', $at_log ], [ 'ensure', sub { return hugeinfo('ensure', '--dry-run', '-D', $data) } ])
+		{
+			($status, $out, $error) = $verb->[1]->();
+			unlike($out, qr/huge_pages = off|does not ask/, "options: $verb->[0] does not use those of the last start");
+			like($error, qr/^NOTICE:  .*the last start had -c huge_pages=off/m, "options: $verb->[0] names those of the last start");
+			like($out, qr/set huge_pages = try in \Q$data\E\/postgresql\.auto\.conf, line \d/, 'options: the file and the line that decide') if $verb->[0] eq 'status';
+		}
+		unlink "$data/postgresql.auto.conf";
+		append_to_file("$data/postgresql.auto.conf", $auto);
 	}
-	unlink "$data/postgresql.auto.conf";
-	append_to_file("$data/postgresql.auto.conf", $auto);
 	$node->start;
 }
 
 # why plans for this server alone. Warnings are printed only below a cause that is about them.
 my $other = new_server('other');
+SKIP:
 {
+	needs_host('why');
 	my $data = $node->data_dir;
 	my $log = "$scratch/failed.log";
 	$node->stop;
@@ -179,14 +185,18 @@ my $other = new_server('other');
 	like((hugeinfo('plan', @options, qw(--host-ram 16MB)))[1], qr/, more than the RAM of 16 MB$/m, 'plan: more than the RAM');
 
 	# The number for one server would take the pages of others.
-	set_pool($kb, 0);
-	like((hugeinfo('plan', @options))[1], qr/^    sysctl -w vm\.nr_hugepages=$of_files->{required_pages}$/m, 'plan: the command') unless pages_of_others($kb);
-	set_pool($kb, 3);
-	my $here = (hugeinfo('plan', @options))[1];
-	like($here, qr/^    # this host has huge pages, which others might use: see hugeinfo preflight, or hugeinfo status if the server runs$/m, 'plan: pages of others');
-	unlike($here, qr/sysctl|echo/, 'plan: no command that takes them');
-	like((hugeinfo('plan', @options, qw(--host-ram 64GB)))[1], qr/^    sysctl -w/m, 'plan: the command for another host');
-	set_pool($kb, 0);
+	SKIP:
+	{
+		needs_host('plan: the command');
+		set_pool($kb, 0);
+		like((hugeinfo('plan', @options))[1], qr/^    sysctl -w vm\.nr_hugepages=$of_files->{required_pages}$/m, 'plan: the command') unless pages_of_others($kb);
+		set_pool($kb, 3);
+		my $here = (hugeinfo('plan', @options))[1];
+		like($here, qr/^    # this host has huge pages, which others might use: see hugeinfo preflight, or hugeinfo status if the server runs$/m, 'plan: pages of others');
+		unlike($here, qr/sysctl|echo/, 'plan: no command that takes them');
+		like((hugeinfo('plan', @options, qw(--host-ram 64GB)))[1], qr/^    sysctl -w/m, 'plan: the command for another host');
+		set_pool($kb, 0);
+	}
 }
 
 # fit is exact: the pages suffice for a real start, and one block more does not fit.

@@ -94,28 +94,13 @@ sub _start
 	$to->autoflush(1);
 	# host.pl answers after it has acquired the lock.
 	$dir = _answer();
-	$cannot_change = $> == 0 ? _idle() : 'only root can change the pools and cgroups of the host';
+	$cannot_change = HugeInfo::Kernel::why_pools_stay();
 	HugeInfo::Kernel::remember_others();
 
 	chdir '/' or die "/: $!\n";
 	HugeInfo::User::become($user) if $> == 0;
 	# PostgreSQL 15 reads the first, 16 and later the others
 	@ENV{qw(TESTDIR TESTDATADIR TESTLOGDIR)} = ($dir, "$dir/tmp_check", "$dir/tmp_check/log");
-	return;
-}
-
-# Returns the reason why the pools cannot be changed, if any. A stopped server might need idle
-# pages, and tests would use them.
-sub _idle
-{
-	my @sizes = HugeInfo::Kernel::page_sizes_kb() or return 'this kernel has no huge pages';
-	return if $ENV{HUGEINFO_TEST_POOLS};
-	for my $kb (@sizes)
-	{
-		my $pool = HugeInfo::Kernel::pool($kb);
-		my $idle = $pool->{free} - $pool->{reserved};
-		return "this host has $idle idle pages of $kb kB: HUGEINFO_TEST_POOLS=1 allows tests to use them" if $idle > 0;
-	}
 	return;
 }
 
@@ -141,8 +126,13 @@ sub _host
 sub _pool { my ($kb) = @_; return "/sys/kernel/mm/hugepages/hugepages-${kb}kB" }
 
 # Sets the pool to exactly this number of persistent pages, in addition to those of others. Dies if
-# the kernel does not allocate them.
-sub set_pool { my ($kb, $pages) = @_; return _host('pool', _pool($kb), $pages + HugeInfo::Kernel::pages_of_others($kb)) }
+# the kernel does not allocate them, and without `needs_host` where pools must not be changed.
+sub set_pool
+{
+	my ($kb, $pages) = @_;
+	die "$cannot_change\n" if $cannot_change;
+	return _host('pool', _pool($kb), $pages + HugeInfo::Kernel::pages_of_others($kb));
+}
 
 # Does not write the current value, because the kernel rejects every write for gigantic pages.
 sub set_overcommit

@@ -59,6 +59,22 @@ sub pool
 
 sub pools { return { map { $_ => pool($_) } page_sizes_kb() } }
 
+# Returns the reason why tests must not change the pools, if any. A stopped server might need idle
+# pages, and tests would use them.
+sub why_pools_stay
+{
+	return 'only root can change the pools and cgroups of the host' if $> != 0;
+	my @sizes = page_sizes_kb() or return 'this kernel has no huge pages';
+	return if $ENV{HUGEINFO_TEST_POOLS};
+	for my $kb (@sizes)
+	{
+		my $pool = pool($kb);
+		my $idle = $pool->{free} - $pool->{reserved};
+		return "this host has $idle idle pages of $kb kB: HUGEINFO_TEST_POOLS=1 allows tests to use them" if $idle > 0;
+	}
+	return;
+}
+
 # The pages that other programs of this host used or reserved when the test began. The test adds its
 # pages to them.
 my %of_others;
