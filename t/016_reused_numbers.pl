@@ -1,6 +1,9 @@
 # A PID does not identify a process, because it can have been reused. And not every child of the
 # postmaster is a process of the server: as process 1 of a container, the postmaster inherits
 # orphans.
+#
+# Takes half a minute, because the server serves a thousand connections, whose PIDs other programs
+# reuse, and samples of page faults last two seconds.
 use strict;
 use warnings;
 

@@ -1,5 +1,7 @@
 # The extension in a database with each server encoding. Installed files are ASCII, because some
 # encodings reject other characters, and others convert them.
+#
+# Takes half a minute, because it reads every object in a database of each of 35 encodings.
 use strict;
 use warnings;
 

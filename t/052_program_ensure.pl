@@ -1,5 +1,7 @@
 # Tests that hugeinfo ensure adds exactly the pages that the next start lacks, and restores the pool
 # if they are not enough. Tests that hugeinfo why explains failed starts.
+#
+# Takes half a minute, because runs wait for memory, and 16 runs are killed.
 use strict;
 use warnings;
 
