@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
 use HugeInfo::Kernel;
+use HugeInfo::Processes;
 use HugeInfo::Server;
 use Test::More;
 
@@ -46,6 +47,9 @@ SKIP:
 			recommended_nr_hugepages => $need + $seen->{wanted_by_others},
 			status => 'ok',
 		}, $name);
+	# Myths in docs/checks.md: pmap finds no mapping of /dev/zero, and VmPeak is too large.
+	like(scalar(`pmap $node->{_pid}`), qr/\s@{[ $need * $kb ]}K rw-s- anon_hugepage/, "$name: the name of the segment");
+	cmp_ok(process_file($node->{_pid}, 'status') =~ /^VmPeak:\s+(\d+) kB$/m && $1, '>', $need * $kb, "$name: VmPeak is more than the segment");
 	comes_true($seen->{status}, $name);
 }
 

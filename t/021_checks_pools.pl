@@ -21,7 +21,12 @@ my $node = new_server('checks');
 my $need = $kb && required_pages($node, $kb);
 
 # Without rights on the host: any state of the pools.
-checks_of($node, 'the host as it is');
+{
+	my $name = 'the host as it is';
+	my $evidence = { huge_page_size_bytes => $page, known_sizes_bytes => [ map { $_ * 1024 } page_sizes_kb() ] };
+	my $checks = checks_of($node, $name);
+	compare_check($checks, 'huge_page_size', { status => 'ok', evidence => $evidence }, $name) if $kb;
+}
 
 # Undoes the changes of remedies to settings and the boot configuration.
 sub reset_settings
@@ -103,73 +108,6 @@ for ([ 'try, empty pool', 0 ], [ 'try, one page short', $need && $need - 1 ])
 		is_back_on_huge_pages($checks, 'huge_pages', $name);
 		compare_check(checks_of($node, $name), 'pool_growth', { status => 'ok', evidence => { shortfall_pages => 0 } }, "$name, after the remedy");
 		set_boot_pages(undef);
-	}
-}
-
-SKIP:
-{
-	my $name = 'on, the pool was removed';
-	needs_host($name);
-	pools_of_one_size($kb, $need);
-	reset_settings(huge_pages => 'on');
-	# pages in use are not removed, but they cease to exist at a restart
-	set_pool($kb, 0);
-	my $checks = checks_of($node, $name);
-	compare_restart($node, $checks, $kb, { status => 'ok' }, { status => 'critical', finding => qr/would fail/ }, $name);
-	is_cured($checks, 'restart', $name);
-	set_pool($kb, 0);
-	$node->stop;
-	ok(!(starts($node))[0], "$name: without the remedy a restart fails");
-	configure($node, huge_pages => 'try');
-	$node->start;
-}
-
-for (
-	[ 'sysv', { shared_memory_type => 'sysv' }, qr/shared_memory_type = sysv/ ],
-	[ 'an unsupported page size', { huge_page_size => '3MB' }, qr/huge_page_size/ ])
-{
-	my ($cause, $settings, $finding) = @$_;
-	for my $pages (0, $need)
-	{
-		SKIP:
-		{
-			my $name = "$cause, " . ($pages ? 'room in the pool' : 'empty pool');
-			needs_host($name);
-			cannot("$name: this kernel has such pages") if $settings->{huge_page_size} && grep { $_ == 3072 } page_sizes_kb();
-			pools_of_one_size($kb, $pages);
-			reset_settings(%$settings);
-			my $checks = checks_of($node, $name);
-			compare_check($checks, 'huge_pages', { status => 'warning', finding => $finding }, $name);
-			my $asks = exists $settings->{huge_page_size};
-			compare_check($checks, 'restart', { status => $asks ? 'warning' : 'ok', finding => $finding }, $name);
-			compare_check($checks, 'huge_page_size', {
-					status => $asks ? 'warning' : 'ok',
-					evidence => {
-						huge_page_size_bytes => $asks ? 3 << 20 : $page,
-						known_sizes_bytes => [ map { $_ * 1024 } page_sizes_kb() ] } }, $name);
-			is($checks->{huge_page_size}{remedy}, '# as huge_pages', "$name: one remedy for both") if $asks;
-			is_back_on_huge_pages($checks, 'huge_pages', $name);
-			reset_settings(huge_pages => 'try', shared_memory_type => 'mmap', huge_page_size => 0);
-		}
-	}
-}
-
-# Huge pages that were turned off on purpose.
-for my $pages (0, $need)
-{
-	SKIP:
-	{
-		my $name = 'off, ' . ($pages ? 'room in the pool' : 'empty pool');
-		needs_host($name);
-		pools_of_one_size($kb, $pages);
-		reset_settings(huge_pages => 'off');
-		my $checks = checks_of($node, $name);
-		for my $check ('huge_pages', 'restart')
-		{
-			compare_check($checks, $check, { status => 'ok', finding => qr/huge_pages = off/, remedy => undef }, $name);
-		}
-		is($checks->{huge_pages}{code}, 'turned_off', "$name: the code");
-		reset_settings(huge_pages => 'try');
 	}
 }
 
