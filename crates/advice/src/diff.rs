@@ -118,7 +118,7 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     if order != Order::Stopped || machine.server_state != ServerState::Running {
         steps.extend(boot.iter().cloned());
     }
-    steps.extend(starts(machine, desired, order));
+    steps.extend(starts(desired, order));
     for change in later.into_iter().chain(unknown) {
         // Pages that servers give up are released first, without a condition.
         let kept = demand::idle_of_unknown_owner(machine, change.size);
@@ -136,7 +136,7 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
 
 /// The start of this server and of others that get pages, each after a check of its pool: the
 /// kernel might allocate fewer pages than requested, and `sysctl -w` does not report it.
-fn starts(machine: &Machine, desired: &Desired, order: Order) -> Vec<Step> {
+fn starts(desired: &Desired, order: Order) -> Vec<Step> {
     let start = match order {
         Order::Running => None,
         Order::Restart => Some(Step::Restart),
@@ -144,9 +144,7 @@ fn starts(machine: &Machine, desired: &Desired, order: Order) -> Vec<Step> {
     };
     let check = |change: &PoolChange, pages: Pages| Step::CheckPool {
         size: change.size,
-        before: change.before,
         pages,
-        did_run: machine.server_state == ServerState::Running,
     };
     let grown = desired
         .pools

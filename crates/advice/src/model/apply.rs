@@ -18,7 +18,7 @@ use crate::model::{
     numa, page_tables,
     pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
-    step::{LimitChange, ServiceChange, SettingChange, SettingPlace, Step},
+    step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
 };
 
 /// Why a step is impossible or hazardous.
@@ -328,6 +328,9 @@ impl Machine {
         // The figures of the running server are exact, which those of PostgreSQL might not be.
         let is_new = change.next.as_ref() != Ok(&self.next_start());
         let next = &mut self.state.next;
+        if change.pending == Pending::Restart && !next.pending.contains(&change.name) {
+            next.pending.push(change.name.clone());
+        }
         if let Ok(server) = &change.next {
             next.gives_up_huge_pages = !server.asks_for_huge_pages();
         }

@@ -99,6 +99,12 @@ impl Machine {
         self.facts.is_whole.then_some(&mut self.state)
     }
 
+    /// Whether the server ran when the facts were read.
+    pub fn did_run(&self) -> bool {
+        let segment = self.facts.state.segment.as_ref();
+        segment.map_or(true, |segment| segment.bytes > 0)
+    }
+
     /// The boot configuration that this boot found, before any step changed it.
     pub fn this_boot(&self) -> Option<&NextBoot> {
         self.facts.state.next_boot.as_ref().ok()

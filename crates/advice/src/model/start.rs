@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use host::server::state::{AllowedNodes, HugePages, Server, SharedMemoryType};
+use host::server::state::{AllowedNodes, HugePages, SharedMemoryType};
 use host::{
     escape,
     linux::{error::Absence, hugepages::Pool},
@@ -15,7 +15,7 @@ use crate::model::{
     machine::Machine,
     memory::{self, CgroupMemory, CommitLimit, Shortage},
     numa,
-    step::{Counts, Step},
+    step::Counts,
 };
 
 /// The outcome of a start.
@@ -305,17 +305,6 @@ pub fn misfit_if_pool_is_short(machine: &Machine, size: PageSize, growth: Pages)
     pool.total = pool.total.saturating_sub(fewer.0);
     pool.free = pool.free.saturating_sub(fewer.0);
     misfit(&short)
-}
-
-/// Why small pages cannot hold the segment of the next start if this pool is set back to that many
-/// pages, and the server does not insist on huge pages. `None`: they can, as far as known.
-pub fn misfit_if_set_back(machine: &Machine, size: PageSize, pages: Pages) -> Option<Fit> {
-    let machine = machine.at_next_start();
-    let set_back = machine.apply(&Step::SetPool { size, pages }).ok()?;
-    misfit(&set_back.with_next_start(Server {
-        huge_pages: HugePages::Try,
-        ..machine.next_start()
-    }))
 }
 
 /// The huge page size that the next start gets. Errors: why it gets none.

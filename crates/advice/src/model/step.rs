@@ -41,12 +41,8 @@ pub enum Step {
     /// Stop if the kernel allocated fewer pages than requested, before a start that needs them.
     CheckPool {
         size: PageSize,
-        /// Persistent pages before the pool grew.
-        before: Pages,
         /// Pages that the pool has to have.
         pages: Pages,
-        /// Whether the server ran before the steps.
-        did_run: bool,
     },
     /// Raise a limit of a cgroup on huge pages.
     RaiseLimit(LimitChange),

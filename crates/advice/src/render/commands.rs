@@ -5,13 +5,21 @@ use serde_json::{Value, json};
 use crate::model::{
     demand::{self, Demands, When, Who},
     machine::{Machine, ServerState},
-    numa, start,
+    numa,
+    start::{self, StartOutcome},
     step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
 };
 use host::{
     escape,
-    linux::{boot::Edit, hugepages, transparent_hugepage},
-    server::{connection::Connection, state::HugePages},
+    linux::{
+        boot::{Edit, NextBoot},
+        hugepages::{self, Pool},
+        transparent_hugepage,
+    },
+    server::{
+        connection::Connection,
+        state::{Backing, HugePages, Server},
+    },
     shell::quoted,
     units::{GIGANTIC, PageSize, Pages, huge_pages},
 };
@@ -99,13 +107,13 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
         }
         Step::SetPoolAtBoot { edit, .. } => edited(edit),
         // Fails without closing an interactive shell. A script with `set -e` ends.
-        Step::CheckPool { size, pages, .. } => {
+        Step::CheckPool { size, pages } => {
             let has = match is_set_by_sysctl(machine, *size) {
                 true => "sysctl -n vm.nr_hugepages".to_owned(),
                 false => format!("cat {}/nr_hugepages", hugepages::directory(size.0)),
             };
-            let text =
-                quoted(if_short(machine, step)).unwrap_or_else(|| "'too few pages'".to_owned());
+            let text = quoted(if_short(machine, *size, *pages))
+                .unwrap_or_else(|| "'too few pages'".to_owned());
             Some(format!(
                 "if ! [ \"$({has})\" -ge {pages} ]; then echo {text} >&2; false; fi"
             ))
@@ -529,32 +537,33 @@ pub fn why(machine: &Machine, step: &Step) -> String {
 
 /// Why the next step is not safe if the pool is short, and what to do then. `machine` is the state
 /// right before the start.
-fn if_short(machine: &Machine, check: &Step) -> String {
-    let Step::CheckPool {
-        size,
-        before,
-        pages,
-        did_run,
-    } = *check
-    else {
-        return String::new();
-    };
+fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
     let insists = machine.next_start().huge_pages == HugePages::On;
     if machine.server_state != ServerState::Running {
-        // A server that ran on small pages is no worse off on them.
-        if !did_run && start::misfit_if_set_back(machine, size, before).is_some() {
-            return format!(
-                "too few pages: set the pool back to {before}, and do not start, because the segment does not fit on small pages"
-            );
-        }
-        return match insists {
-            true => format!(
-                "too few pages: set the pool back to {before}, and set huge_pages = try {}",
-                place_in_words(machine, "huge_pages")
-            ),
-            false => format!("too few pages: set the pool back to {before} first"),
+        let (back, mut ways) = set_back(machine);
+        let insists = matches!(start::outcome(&back), StartOutcome::Fails(..));
+        let with_try = Server {
+            huge_pages: HugePages::Try,
+            ..back.next_start()
         };
+        // A server that ran on small pages is no worse off on them.
+        let was_on_small_pages =
+            machine.did_run() && machine.facts.state.backing() == Backing::SmallPages;
+        let start =
+            if !was_on_small_pages && start::misfit(&back.with_next_start(with_try)).is_some() {
+                "do not start, because the segment does not fit on small pages, and go back"
+            } else {
+                if insists {
+                    let place = place_in_words(machine, "huge_pages");
+                    ways.push(format!("set huge_pages = try {place}"));
+                }
+                "go back before the start"
+            };
+        return format!("too few pages, {start}: {}", ways.join("; "));
     }
+    let had = machine.facts.state.pools.iter().flatten();
+    let had = had.filter(|pool| pool.page_bytes == size.0);
+    let before = had.map(|pool| Pages(pool.persistent())).sum();
     let why = if insists {
         " (huge_pages = on)"
     } else if start::misfit_if_pool_is_short(machine, size, pages - before).is_some() {
@@ -568,6 +577,54 @@ fn if_short(machine: &Machine, check: &Step) -> String {
         false => "set them at boot",
     };
     format!("too few pages, do not restart{why}: free memory and repeat, or {at_boot}")
+}
+
+/// The machine with the values before all steps, and how to set them back while the server is
+/// stopped: the pools, the settings with which it ran, and with them the boot configuration.
+fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
+    let before = &machine.facts.state;
+    let mut pools: Vec<_> = before.pools.iter().flatten().collect();
+    let now = |pool: &Pool| {
+        let now = machine.pool(PageSize(pool.page_bytes));
+        now.map_or(0, Pool::persistent)
+    };
+    // Pools that shrink have the memory for the others.
+    pools.sort_by_key(|pool| now(pool) < pool.persistent());
+    let mut back = machine.at_next_start();
+    let mut ways = Vec::new();
+    for pool in pools.iter().filter(|pool| now(pool) != pool.persistent()) {
+        let step = Step::SetPool {
+            size: PageSize(pool.page_bytes),
+            pages: Pages(pool.persistent()),
+        };
+        ways.extend(command(&back, &step));
+        back = back.apply(&step).unwrap_or(back);
+    }
+    if !machine.did_run() {
+        return (back, ways);
+    }
+    let next = &machine.state.next;
+    for name in &next.pending {
+        let place = place_in_words(machine, name);
+        ways.push(match next.settings.get(name.as_str()) {
+            Some(setting) => format!("set {name} = {} {place}", setting.value),
+            None => format!("set {name} back {place}"),
+        });
+    }
+    if !next.pending.is_empty() {
+        for pool in pools {
+            let pages = |boot: Option<&NextBoot>| Some(boot?.pages(pool.page_bytes)?.pages);
+            let was = pages(before.next_boot.as_ref().ok());
+            let line = machine
+                .next_boot()
+                .and_then(|boot| boot.pages(pool.page_bytes));
+            ways.extend(line.and_then(|line| match was {
+                Some(was) => (was != line.pages).then(|| format!("set {} to {was}", line.place)),
+                None => Some(format!("remove {}", line.place)),
+            }));
+        }
+    }
+    (back.with_next_start(before.server.clone()), ways)
 }
 
 /// The place in which a setting can be changed.

@@ -80,6 +80,7 @@ properties! {
         pages_for_other_servers_are_kept,
         no_remedy_has_a_redundant_step,
         starts_after_a_growing_pool_have_a_condition,
+        stopped_server_has_a_way_back,
         runbook_ends_healthy_or_with_a_decision,
         no_line_is_printed_twice,
         problems_have_different_remedies,

@@ -649,6 +649,65 @@ pub fn starts_after_a_growing_pool_have_a_condition(_: &Spec, machine: &Machine)
     Ok(())
 }
 
+/// The text about a pool that is short while the server is stopped has the old number of each pool
+/// and the running value of each setting that has changed.
+pub fn stopped_server_has_a_way_back(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let mut all = all_steps(machine);
+    for pool in machine.pools().filter(|_| machine.facts.is_whole) {
+        let next = Server {
+            huge_page_size_bytes: Some(pool.page_bytes),
+            ..machine.next_start()
+        };
+        let setting = PlannedSetting {
+            name: "huge_page_size".to_owned(),
+            value: format!("{}kB", pool.page_bytes >> 10),
+            source: SettingSource::Default,
+            pending: Pending::Restart,
+            next: Ok(next.clone()),
+        };
+        let planned = Planned {
+            settings: vec![setting],
+            pending: Pending::Restart,
+            next,
+        };
+        let steps = steps_of(&runbook::for_settings(machine, &planned));
+        all.push((
+            format!("{} kB", pool.page_bytes >> 10),
+            machine.clone(),
+            steps,
+        ));
+    }
+    for (name, of, steps) in all {
+        let mut at = of.clone();
+        let mut changed = Vec::new();
+        for step in &steps {
+            if matches!(step, Step::CheckPool { .. }) && at.server_state != ServerState::Running {
+                let text = render::command(&at, step).unwrap_or_default();
+                for was in of.pools() {
+                    let size = PageSize(was.page_bytes);
+                    let pages = Pages(was.persistent());
+                    let back = render::command(&of, &Step::SetPool { size, pages });
+                    let is_there = back.is_some_and(|back| text.contains(&back));
+                    let is_changed = at.pool(size).map(Pool::persistent) != Some(pages.0);
+                    prop_assert!(is_there || !is_changed, "{name}: {size}: {text}");
+                }
+                for setting in &changed {
+                    let running = of.state.next.settings.get(*setting);
+                    let running =
+                        running.map(|running| format!("set {setting} = {}", running.value));
+                    let is_there = running.is_none_or(|back| text.contains(&back));
+                    prop_assert!(is_there, "{name}: {setting}: {text}");
+                }
+            }
+            if let Step::ChangeSetting(change) = step {
+                changed.push(change.name.as_str());
+            }
+            at = at.apply(step).unwrap_or(at);
+        }
+    }
+    Ok(())
+}
+
 /// What the last step leaves is for a person to decide.
 pub fn runbook_ends_healthy_or_with_a_decision(_: &Spec, machine: &Machine) -> TestCaseResult {
     let rows = runbook_of(machine);

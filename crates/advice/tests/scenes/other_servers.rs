@@ -349,7 +349,7 @@ fn other_servers() {
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20552
             # needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages: set the pool back to 0 first' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL
             # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20552 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)"#]]),
