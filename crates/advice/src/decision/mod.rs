@@ -433,11 +433,15 @@ pub(crate) fn raise_limit(machine: &Machine, size: PageSize, pages: Pages) -> De
     } else {
         LimitSetter::Host
     };
-    let target = PoolTarget::of(machine, size, &machine.next_start())
-        .filter(|target| setter == LimitSetter::Pod && target.recommended() > target.persistent);
+    // Pages for other servers are no condition.
+    let pool = machine.pool(size).filter(|_| setter == LimitSetter::Pod);
+    let node = pool.and_then(|pool| {
+        let missing = pages - Supply::of(machine, pool)?.certain;
+        (missing > Pages(0)).then(|| Pages(pool.persistent()) + missing)
+    });
     Decision::RaiseLimitOutside {
         size,
-        pool: target.map_or(Pages(0), |target| target.recommended()),
+        pool: node.unwrap_or_default(),
         bytes: changes
             .iter()
             .map(|change| change.bytes)

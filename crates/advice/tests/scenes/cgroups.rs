@@ -198,6 +198,20 @@ fn fault_limits() {
             pod_limit(m, "104857600");
         })
         .see("runbook", expect!["# first let the node have 537 huge pages of 2 MB (the kubelet counts them when it starts), then raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)"]),
+        when("another server of the node has too few pages, too", |m| {
+            m.fall_back(0);
+            pod_limit(m, "104857600");
+            m.other(144 * MB, 4096, TRY);
+        })
+        .see("runbook", expect!["# first let the node have 537 huge pages of 2 MB (the kubelet counts them when it starts), then raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)"]),
+        when("only another server of the node has too few pages", |m| {
+            m.fall_back(537);
+            pod_limit(m, "104857600");
+            m.other(144 * MB, 4096, TRY);
+        })
+        .see("cgroup_fault_limit", expect![[r#"
+            warning cgroup_bomb_at_restart: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.
+            # raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)"#]]),
         when("the limit of a pod is enough", |m| {
             pod_limit(m, "1126170624")
         })
