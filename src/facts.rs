@@ -9,6 +9,7 @@ use host::{
         container,
         error::{Absence, Absent, Fact, fact},
         growth::TryPush,
+        meminfo,
         numa::node,
         process::{
             Process,
@@ -130,7 +131,6 @@ fn with_plan(
         ..facts.state
     };
     Ok(Facts {
-        state,
         nodes: fact(node::read_memory_of_all(root, check_for_interrupts))?,
         has_systemd: container::has_systemd(root)?,
         connection: match postmaster {
@@ -138,6 +138,8 @@ fn with_plan(
             Err(_) => Connection::default(),
         },
         free_blocks: fact(buddyinfo::read(root))?,
+        free_zram_bytes: meminfo::read_free_zram(root, state.usage.as_ref().ok())?,
+        state,
         ..facts
     })
 }

@@ -29,14 +29,16 @@ pub fn reserve(machine: &Machine) -> Option<Bytes> {
     Some(ram.percent(RESERVE_PERCENT).max(Bytes(RESERVE_BYTES)))
 }
 
-/// Memory that is available outside of the pools, and free swap. `None`: unknown.
+/// Memory that is available outside of the pools, and free swap, except that on zram, which is in
+/// the same RAM. `None`: unknown.
 fn available(machine: &Machine) -> Option<(Bytes, Bytes)> {
     let ram = host_ram(machine)?;
     let usage = machine.usage();
     let available = usage.and_then(|usage| usage.available).map(Bytes);
     let assumed = || ram - ram.percent(ASSUMED_USE_PERCENT) - in_pools(machine);
-    let swap = usage.and_then(|usage| usage.swap_free);
-    Some((available.unwrap_or_else(assumed), Bytes(swap.unwrap_or(0))))
+    let swap = Bytes(usage.and_then(|usage| usage.swap_free).unwrap_or(0));
+    let swap = swap - Bytes(machine.facts.free_zram_bytes);
+    Some((available.unwrap_or_else(assumed), swap))
 }
 
 /// Memory outside of the pools that programs use, without the segments of servers, and without what
@@ -607,7 +609,8 @@ pub fn missing_for_huge_pages(machine: &Machine, segment: Bytes) -> Option<Bytes
     }
 }
 
-/// Bytes that the cgroup can swap out, limited by the free swap of the host.
+/// Bytes that the cgroup can swap out, limited by the free swap of the host. Swap on zram counts,
+/// because the pages in it are not charged to the cgroup.
 fn swap_room(machine: &Machine, limit: &MemoryLimit) -> Bytes {
     let of_host = machine.usage().and_then(|usage| usage.swap_free);
     Bytes(

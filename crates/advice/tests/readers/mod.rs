@@ -60,6 +60,7 @@ pub const READERS: &[(&str, Reader)] = &[
     ("smaps", smaps),
     ("stat", stat),
     ("status", status),
+    ("swaps", swaps),
     ("sysctl", sysctl),
     ("sysctl_conf", sysctl_conf),
     ("sysvipc", sysvipc),
@@ -280,6 +281,11 @@ fn status(bytes: &[u8]) {
     let _ = status::parse_identity(bytes);
     let _ = status::parse_allowed_nodes(bytes);
     let _ = status::parse_can_gain_resource(bytes);
+}
+
+/// `/proc/swaps`.
+fn swaps(bytes: &[u8]) {
+    let _ = meminfo::free_zram(bytes);
 }
 
 /// A file of `/proc/sys/vm`.

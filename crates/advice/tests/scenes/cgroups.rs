@@ -566,6 +566,14 @@ fn memory_limits() {
         .see("status", expect![[r#"
             critical cgroup_out_of_memory: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs at least 8 GB once the whole segment is in use. The OOM killer will kill a process.
             # restart PostgreSQL (ends all sessions)"#]]),
+        when("swap on zram holds the rest, which the cgroup does not pay for", |m| {
+            small(m, 2 * GB);
+            m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
+            m.facts.free_zram_bytes = 8 * GB;
+        })
+        .see("memory_left", expect![[r#"
+            warning will_swap: Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs at least 8 GB once the whole segment is in use. It will swap.
+            # as huge_pages"#]]),
         when("swap holds the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;

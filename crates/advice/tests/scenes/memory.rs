@@ -834,6 +834,27 @@ fn ram_and_a_cgroup_are_too_small() {
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. Segments on small pages still need 8092 MB; 5 GB is available.
             # as reboot"#]]),
+        when("swap on a disk holds a segment", |m| {
+            m.on_small_pages(16 * GB, 0);
+            m.off();
+            m.faulted_in(GB);
+            m.shmem = Some(GB);
+            m.swap(16 * GB);
+            m.available = Some(9 * GB);
+        })
+        .see("memory_left", expect!["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]),
+        when("swap on zram holds none of a segment", |m| {
+            m.on_small_pages(16 * GB, 0);
+            m.off();
+            m.faulted_in(GB);
+            m.shmem = Some(GB);
+            m.swap(16 * GB);
+            m.facts.free_zram_bytes = 16 * GB;
+            m.available = Some(9 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: The segment on small pages still needs 15 GB; 9 GB is available.
+            # lower shared_buffers to 8109MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);

@@ -10,6 +10,8 @@ use crate::linux::{
 
 pub(crate) const PATH: &str = "/proc/meminfo";
 
+pub(crate) const SWAPS: &str = "/proc/swaps";
+
 /// The values that are needed for huge pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meminfo {
@@ -55,6 +57,32 @@ pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
         }
     }
     Ok(meminfo)
+}
+
+/// Free swap on zram, in bytes: compressed pages in the same RAM, so that it does not hold what RAM
+/// does not hold. 0 without swap, and if `/proc/swaps` cannot be read.
+///
+/// Errors: only out of memory.
+pub fn read_free_zram(root: &Root, usage: Option<&Usage>) -> Result<u64, ReadError> {
+    if usage.and_then(|usage| usage.swap_free).unwrap_or(0) == 0 {
+        return Ok(0);
+    }
+    let text = fact(of_machine(root, root.read_record(SWAPS)))?;
+    Ok(text.map_or(0, |text| free_zram(&text)))
+}
+
+/// Parses `/proc/swaps` (mm/swapfile.c `swap_show`): the name, the type, and the size and the use
+/// in kB.
+pub fn free_zram(text: &[u8]) -> u64 {
+    let free = lines(text).filter_map(|(_, line)| {
+        let mut words = line.split(u8::is_ascii_whitespace);
+        let mut words = words.by_ref().filter(|word| !word.is_empty());
+        let is_zram = words.next()?.starts_with(b"/dev/zram");
+        let size = parse_counter(words.nth(1)?)?;
+        let free = size.saturating_sub(parse_counter(words.next()?)?);
+        is_zram.then(|| free.saturating_mul(1 << 10))
+    });
+    free.fold(0, u64::saturating_add)
 }
 
 /// One line of the file.
@@ -265,6 +293,16 @@ mod tests {
             default_huge_page_bytes: Some(2 << 20),
         };
         assert_eq!(parse(text), Ok(meminfo));
+    }
+
+    #[test]
+    fn free_zram_is_size_less_use_of_zram_devices() {
+        let text = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+            /dev/zram0                              partition\t8388604\t\t4\t\t100\n\
+            /dev/vda2 partition 1000 0 -2\n/swap\\040file file 1000 0 -3\n\
+            /dev/zram1 partition 10 20 5\n/dev/zram2 partition many 0 5\n/dev/zram3\n";
+        assert_eq!(free_zram(text), 8_388_600 << 10);
+        assert_eq!(free_zram(b""), 0);
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub struct Facts {
     pub refused_pages: BTreeMap<u64, u64>,
     /// The postmaster's cgroups with `memory.high`, which is their limit here, nearest first.
     pub memory_high: Vec<MemoryLimit>,
+    /// Free swap that is in RAM, in bytes ([`meminfo::read_free_zram`]).
+    pub free_zram_bytes: u64,
     /// The memory of ZFS. `None`: it is not loaded.
     pub zfs_cache: Option<ZfsCache>,
     /// Whether this server runs in a container: its PID or cgroup namespace is not the initial one,
@@ -126,6 +128,7 @@ impl Facts {
             cgroup_oom_kills: None,
             refused_pages: BTreeMap::new(),
             memory_high: Vec::new(),
+            free_zram_bytes: 0,
             zfs_cache: None,
             is_container: None,
             has_systemd: None,
@@ -232,6 +235,7 @@ impl Facts {
             vmstat: fact(vmstat::read(root))?,
             free_blocks: fact(buddyinfo::read(root))?,
             has_systemd: container::has_systemd(root)?,
+            free_zram_bytes: meminfo::read_free_zram(root, self.state.usage.as_ref().ok())?,
             zfs_cache: fact(zfs::read(root))?.ok(),
             state: State {
                 vm: sysctl::read(root)?,

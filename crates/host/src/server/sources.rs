@@ -144,10 +144,11 @@ const OUTSIDE: [Entry; 10] = [
 type Entry = (&'static str, &'static str, Way);
 
 /// Files of the host.
-const OF_HOST: [(&str, &str); 11] = [
+const OF_HOST: [(&str, &str); 12] = [
     ("mountinfo", mounts::PATH),
     ("mountinfo of process 1", mounts::PATH_OF_FIRST),
     ("meminfo", meminfo::PATH),
+    ("swap", meminfo::SWAPS),
     ("vmstat", vmstat::PATH),
     ("buddyinfo", buddyinfo::PATH),
     ("System V segments", sysvipc::PATH),
