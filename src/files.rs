@@ -9,7 +9,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use crate::{
     error::Error,
     plan::{
-        next_start::{NextStart, next_start},
+        next_start::{NextStart, from_files, next_start},
         settings::Planned,
     },
     postgres::{catalog::may_plan, reload::something_may_wait, server::subject},
@@ -33,13 +33,16 @@ pub(crate) fn readable_by_caller(error: Error) -> Error {
 }
 
 /// Computes the settings of the next start from the files on disk, in a child process.
-pub(crate) fn next_settings(facts: &Facts) -> NextSettings {
+/// `without_command_line`: also of a start from the files alone, which can cost another one.
+pub(crate) fn next_settings(facts: &Facts, without_command_line: bool) -> NextSettings {
     let files = match subject().postmaster.map(|_| planned()) {
         None => unknown("there is no postmaster".to_owned()),
         Some(Ok(next)) => {
             let pending = next.pending_settings();
             let is_changed = !facts.state.is_as_now(&next.server);
+            let from_files = without_command_line.then(|| from_files(&Planned::default(), &next));
             return NextSettings {
+                from_files: from_files.flatten().and_then(Result::ok),
                 server: is_changed.then_some(next.server),
                 pending,
                 ..NextSettings::default()

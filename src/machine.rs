@@ -29,7 +29,8 @@ pub(crate) fn whole() -> Result<Machine, Error> {
 /// Like [`whole`], and passes the facts about each process to the watcher.
 pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error> {
     let few = facts::few()?;
-    let next = next_settings(&few, something_may_wait() || may_plan());
+    let may_plan = may_plan();
+    let next = next_settings(&few, something_may_wait() || may_plan, may_plan);
     Ok(machine(facts::with(few, next, Extent::Checks(watcher))?))
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn status() -> Result<(Machine, Verdict, Remedy), Error> {
         false => Scope::of_segments()?,
     };
     let few = Arc::unwrap_or_clone(few.facts);
-    let next = next_settings(&few, may_wait);
+    let next = next_settings(&few, may_wait, false);
     let read = with_processes(facts::with(few, next, Extent::Plan(scope))?)?;
     let answer = Answer::of(&read);
     let remedy = answer.remedy();
@@ -60,7 +61,7 @@ pub(crate) fn status() -> Result<(Machine, Verdict, Remedy), Error> {
 /// Reads the facts that `hugeinfo_pools` needs: those of [`status`], with all servers of the host.
 pub(crate) fn for_pools() -> Result<Machine, Error> {
     let few = facts::few()?;
-    let next = next_settings(&few, something_may_wait());
+    let next = next_settings(&few, something_may_wait(), false);
     with_processes(facts::with(few, next, Extent::Plan(Some(Scope::Host)))?)
 }
 
@@ -94,9 +95,9 @@ fn machine(facts: Facts) -> Machine {
 
 /// A plan costs a child process. For roles that cannot plan, it runs only if settings might be
 /// pending a restart.
-fn next_settings(facts: &Facts, is_worth_a_plan: bool) -> NextSettings {
+fn next_settings(facts: &Facts, is_worth_a_plan: bool, without_command_line: bool) -> NextSettings {
     match is_worth_a_plan {
-        true => files::next_settings(facts),
+        true => files::next_settings(facts, without_command_line),
         false => NextSettings::default(),
     }
 }

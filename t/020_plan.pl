@@ -255,7 +255,7 @@ sub start_with
 	my (undef, undef, $notice) = $node->psql('postgres', 'SELECT count(*) FROM hugeinfo_next_start');
 	like($notice, qr/NOTICE: .*command line of the server sets .*huge_pages, max_connections, shared_buffers; .* files alone would use huge_pages = try and \d+ MB/,
 		"$name: a start without it is described");
-	my $sets = qr/command line of the server sets huge_pages = off, max_connections = 60, shared_buffers = 56000kB: a start without it uses the files/;
+	my $sets = qr/command line of the server sets huge_pages = off, max_connections = 60, shared_buffers = 56000kB\. A start without these options uses the files/;
 	like($node->safe_psql('postgres', q(SELECT finding FROM hugeinfo_checks WHERE name = 'pending_settings')), $sets, "$name: the check names its settings");
 	like($node->safe_psql('postgres', 'SELECT hugeinfo_text()') =~ s/\s+/ /gr, $sets, "$name: the text names them");
 	is(asked_for(huge_pages => 'on'), $kb, "$name: planned settings override both") if $kb;

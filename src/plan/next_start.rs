@@ -65,17 +65,24 @@ impl NextStart {
     }
 }
 
+/// The settings of a start from the files alone. `None`: that start would be the same. Errors:
+/// PostgreSQL's own error if it would not start.
+pub(crate) fn from_files(planned: &Planned, next: &NextStart) -> Option<Result<Server, Error>> {
+    let mut names = SIZING.into_iter();
+    if !next.keeps_command_line || !names.any(is_from_command_line) {
+        return None;
+    }
+    let _cleanup = Cleanup::at_end();
+    let start = server_of(planned, &next.on_disk, None);
+    Some(start).filter(|start| start.as_ref().ok() != Some(&next.server))
+}
+
 /// Describes the settings on the command line, and a start from the files alone. `None`: that start
 /// would be the same.
 pub(crate) fn on_command_line(planned: &Planned, next: &NextStart) -> Option<String> {
     let names = SIZING.into_iter().filter(|name| is_from_command_line(name));
     let names: Vec<_> = names.map(CStr::to_string_lossy).collect();
-    if names.is_empty() || !next.keeps_command_line {
-        return None;
-    }
-    let _cleanup = Cleanup::at_end();
-    let start = match server_of(planned, &next.on_disk, None) {
-        Ok(start) if start == next.server => return None,
+    let start = match from_files(planned, next)? {
         Ok(start) => format!(
             "would use huge_pages = {} and {} of shared memory",
             start.huge_pages.as_str(),

@@ -17,7 +17,11 @@ use host::server::{setting::SettingSource, state::Files};
 pub(super) const CHECK: Check = Check {
     name: "pending_settings",
     judge,
-    cure: Cure::Core(|machine| decision(machine).or(restart::decision(machine))),
+    cure: Cure::Core(|machine| {
+        decision(machine)
+            .or_else(|| about_files(machine))
+            .or_else(|| restart::decision(machine))
+    }),
     needs_running_server: false,
     counts_for_server,
     docs: "\
@@ -28,6 +32,7 @@ check has the codes of `restart` and `cgroup_fault_limit` for the next start.
 | code | status | meaning |
 |---|---|---|
 | `nothing_pending` | ok | no pending setting changes the number or size of huge pages |
+| `needs_command_line` | warning | the server starts with options of its command line, but not from its files alone |
 | `would_not_start` | critical | PostgreSQL refuses the files, with its own message |
 
 The check is `unknown` if the child process cannot run, and in the
@@ -53,6 +58,23 @@ fn counts_for_server(machine: &Machine) -> bool {
 
 fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
+    let finding = of_files(machine)?;
+    Ok(match without_command_line(machine) {
+        Some(of_start) if finding.status < Status::Critical => Finding {
+            status: Status::Warning,
+            code: "needs_command_line",
+            text: format!(
+                "{} Without them, {}",
+                finding.text,
+                of_start.text.replacen("A", "a", 1)
+            ),
+            evidence: finding.evidence,
+        },
+        _ => finding,
+    })
+}
+
+fn of_files(machine: &Machine) -> Judgment {
     let next = &machine.state.next;
     Ok(match &next.files {
         Files::Valid if machine.pending().is_none() => Finding::ok(
@@ -111,10 +133,26 @@ pub(crate) fn on_command_line(machine: &Machine) -> Option<String> {
         .collect();
     (!names.is_empty() && machine.server_state == ServerState::Running).then(|| {
         format!(
-            "The command line of the server sets {}: a start without it uses the files (hugeinfo_next_start, postmaster.opts).",
+            "The command line of the server sets {}. A start without these options uses the files (hugeinfo_next_start, postmaster.opts).",
             names.join(", ")
         )
     })
+}
+
+/// The finding about a start from the files alone, if it would fail or run out of memory.
+fn without_command_line(machine: &Machine) -> Option<Finding> {
+    on_command_line(machine)?;
+    let from_files = machine.state.next.from_files.clone()?;
+    let finding = restart::judge(&machine.with_next_start(from_files)).ok()?;
+    (finding.status == Status::Critical).then_some(finding)
+}
+
+/// The decision about files from which the server would not start.
+fn about_files(machine: &Machine) -> Option<Decision> {
+    without_command_line(machine)?;
+    Some(Decision::Text(
+        "before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)".to_owned(),
+    ))
 }
 
 fn with_command_line(machine: &Machine, text: String) -> String {

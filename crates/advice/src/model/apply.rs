@@ -341,6 +341,7 @@ impl Machine {
             }
             return;
         }
+        next.from_files = None;
         if let Ok(server) = &change.next
             && is_new
         {

@@ -112,14 +112,26 @@ fn way_back_is_the_running_value() {
         when("only the command line has the value", |m| {
             set(m, "huge_pages", "off", SettingSource::CommandLine);
         })
-        .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off: a start without it uses the files (hugeinfo_next_start, postmaster.opts)."]),
+        .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options uses the files (hugeinfo_next_start, postmaster.opts)."]),
+        when("the command line turns off what the files insist on", |m| {
+            m.fall_back(0);
+            m.off();
+            set(m, "huge_pages", "off", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_pages: HugePages::On,
+                ..m.state.server.clone()
+            });
+        })
+        .see("pending_settings", expect![[r#"
+            warning needs_command_line: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options uses the files (hugeinfo_next_start, postmaster.opts). Without them, a restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available.
+            # before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)"#]]),
         when("the command line has values, and others are pending", |m| {
             m.on_huge_pages(GB, GB);
             m.waits(|next| next.shared_memory_bytes = 100 * MB);
             set(m, "huge_pages", "try", SettingSource::CommandLine);
             set(m, "shared_buffers", "920MB", SettingSource::CommandLine);
         })
-        .see("pending_settings", expect!["ok fits: Settings are pending a restart (shared_buffers). A restart would get them again. The command line of the server sets huge_pages = try, shared_buffers = 920MB: a start without it uses the files (hugeinfo_next_start, postmaster.opts)."])
+        .see("pending_settings", expect!["ok fits: Settings are pending a restart (shared_buffers). A restart would get them again. The command line of the server sets huge_pages = try, shared_buffers = 920MB. A start without these options uses the files (hugeinfo_next_start, postmaster.opts)."])
         .see("text", expect![[r#"
             OK  On 512 huge pages of 2 MB. A restart would get them again. Settings are
                 pending a restart.
@@ -127,8 +139,8 @@ fn way_back_is_the_running_value() {
               page tables     Page tables of 21 processes take 6300 kB.
               next restart    A restart would get them again.
                               The command line of the server sets huge_pages = try,
-                              shared_buffers = 920MB: a start without it uses the files
-                              (hugeinfo_next_start, postmaster.opts).
+                              shared_buffers = 920MB. A start without these options uses the
+                              files (hugeinfo_next_start, postmaster.opts).
               next reboot     /etc/sysctl.d/hugepages.conf:1 sets 512 huge pages of 2 MB at
                               boot; with the pending settings, 50 are enough.
               do this  1 root sed -i 's/^vm\.nr_hugepages = 512$/vm.nr_hugepages = 50/' /etc/sysctl.d/hugepages.conf"#]]),

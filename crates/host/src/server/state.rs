@@ -453,6 +453,9 @@ pub struct NextSettings {
     /// The settings after a change of the command line, which the files and the running server do
     /// not show. `None`: no step has changed it.
     pub on_command_line: Option<Server>,
+    /// The settings of a start without the command line of the running server, from the files
+    /// alone. `None`: the same, or unknown.
+    pub from_files: Option<Server>,
     /// Whether the files allow a start.
     pub files: Files,
     /// Names of the settings in the files that are pending a restart, if they were read.
@@ -470,6 +473,7 @@ impl NextSettings {
     pub fn started(&mut self) {
         *self = Self {
             settings: std::mem::take(&mut self.settings),
+            from_files: self.from_files.take(),
             ..Self::default()
         };
     }
