@@ -263,6 +263,12 @@ sub start_with
 	my ($state, $error) = HugeInfo::Session->new($node)->error_of(q(SELECT hugeinfo_plan('{"max_connections": 1}')));
 	like($error, qr/must be less than "?max_connections"?/, "$name: the destination of the log does not matter");
 
+	set_mix("shared_buffers = 1TB\nhuge_pages = on\n");
+	start_with('-c shared_buffers=10MB -c huge_pages=off');
+	my $judged = q(SELECT code || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings');
+	like($node->safe_psql('postgres', $judged), qr/^needs_command_line: .* Without them, a restart would fail/, "$name: the files alone are judged");
+	set_mix("shared_buffers = 10MB\nhuge_pages = try\n");
+
 	for my $place ('', 'nowhere')
 	{
 		local $ENV{TMPDIR} = $place;

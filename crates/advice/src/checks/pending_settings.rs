@@ -41,6 +41,9 @@ whose files have changed. It does not look at `pg_hba.conf`, certificates, ports
 not at settings that are too low for recovery, such as a `max_connections` of a standby below that of
 its primary: PostgreSQL reports them when it starts.
 
+If the command line of the server sets some of these settings, roles that can execute
+`hugeinfo_plan(text)` also see whether a start from the files alone would fail.
+
 **What to do.** Follow the remedy, or correct the files. `pg_monitor` sees numbers and names of
 settings. Values, lines of files and PostgreSQL's message are visible to roles that can execute
 `hugeinfo_plan(text)`.
