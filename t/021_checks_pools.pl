@@ -206,10 +206,11 @@ SKIP:
 	needs_host($name);
 	pools_of_one_size($kb, 0);
 	reset_settings(shared_buffers => '1072MB');
-	my $needed = required_pages($node, $kb);
+	my $others = pages_of_others($kb);
+	my $needed = required_pages($node, $kb) + wanted_by_others($kb, $node->{_pid});
 	my $pages = $needed + 540;
-	pools_of_one_size($kb, $pages);
-	set_boot_pages($pages);
+	pools_of_one_size($kb, $pages - $others);
+	set_boot_pages($pages - $others);
 	$node->restart;
 	my $checks = checks_of($node, $name);
 	compare_check($checks, 'pool_size', { status => 'ok', remedy => undef, evidence => { persistent_pages => $pages, needed_pages => $needed } }, $name);
@@ -222,7 +223,7 @@ SKIP:
 	is($session->value(q(SELECT count(*) FROM hugeinfo_runbook WHERE command LIKE '%nr_hugepages%')), 0, "$name: the runbook changes no pool");
 
 	$name = 'idle pages beyond those of the boot configuration';
-	set_boot_pages($needed);
+	set_boot_pages($needed - $others);
 	$checks = checks_of($node, $name);
 	compare_check($checks, 'pool_size', { status => 'warning', evidence => { needed_pages => $needed } }, $name);
 	($status) = $session->rows('SELECT status, code, remedy, recommended_nr_hugepages FROM hugeinfo_status');

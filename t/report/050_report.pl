@@ -136,7 +136,8 @@ sub pool_in_words
 	my $parts = qr/(?:\s*(?:in use|free|missing|wasted)[^\n]*\n)*/;
 	# Other servers here can also request pages.
 	my $needed = qr/(?:Needed: \d+ = $need for this server \+ |$need are needed\. )/;
-	return qr/^$total huge pages of $mb MB \([^)]*\)\n$used$parts\s*$needed/m;
+	my $axis = qr/(?:\d+ \wB\n)*/;
+	return qr/^$total huge pages of $mb MB \([^)]*\)\n$axis$used$parts\s*$needed/m;
 }
 
 # Includes the need of other servers here, which can start and stop meanwhile.
