@@ -248,14 +248,6 @@ fn psql_lines_reach_this_server() {
                 sysctl -w vm.nr_hugepages=537
                 if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]]),
-        when("unix_socket_directories is empty", |m| two_places(m, "localhost", 5432))
-            .see("status", expect![[r#"
-                warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-                env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h localhost -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
-                # stop here if psql failed
-                sysctl -w vm.nr_hugepages=537
-                if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
-                # restart PostgreSQL (ends all sessions)"#]]),
         when("names contain blanks and quotes", |m| {
             two_places(m, "/srv/it's mine", 5432);
             m.facts.connection.user = Some("pg user".to_owned());

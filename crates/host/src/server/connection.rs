@@ -1,4 +1,4 @@
-//! The user, the host and the port with which a program on this host connects to a server.
+//! The user, the socket directory and the port with which a program on this host connects to a server.
 
 use std::{ffi::OsString, path::Path};
 
@@ -18,7 +18,7 @@ use crate::server::postmaster_pid;
 pub struct Connection {
     /// The name in `/etc/passwd` of the user that the server runs as.
     pub user: Option<String>,
-    /// The host and the port, for `psql -h` and `psql -p`. `None` also if they could lead to
+    /// The socket directory and the port, for `psql -h` and `psql -p`. `None` also if they could lead to
     /// another server: this one runs in a container, or they are not those of its user, who writes
     /// them.
     pub address: Option<(OsString, u16)>,
@@ -43,23 +43,18 @@ impl Connection {
             user: (uid.and_then(|uid| users.name(uid))).map(str::to_owned),
             address: lock_file
                 .filter(|_| reaches)
-                .and_then(|file| Some((file.host?, file.port)))
-                .filter(|(host, port)| is_address_of(root, uid, Path::new(host), *port)),
+                .and_then(|file| Some((file.socket_directory?, file.port)))
+                .filter(|(directory, port)| has_created(root, uid, Path::new(directory), *port)),
         })
     }
 }
 
-/// True if this user has created the socket in this directory, or the address is of this host.
-fn is_address_of(root: &Root, uid: Option<u32>, host: &Path, port: u16) -> bool {
-    if ["localhost", "127.0.0.1", "::1"]
-        .map(Path::new)
-        .contains(&host)
-    {
-        return true;
-    }
+/// True if this user has created the socket in this directory. No TCP port can be used, because any
+/// user can listen on it.
+fn has_created(root: &Root, uid: Option<u32>, directory: &Path, port: u16) -> bool {
     // Not a relative name, such as an abstract socket or another host.
-    let socket = host.join(format!(".s.PGSQL.{port}"));
-    let found = host.is_absolute().then(|| root.look_up(&socket));
+    let socket = directory.join(format!(".s.PGSQL.{port}"));
+    let found = directory.is_absolute().then(|| root.look_up(&socket));
     let found = found.and_then(|found| found.ok()?.owner_and_mode().ok());
     found.is_some_and(|(owner, mode)| {
         Some(owner) == uid && FileType::from_raw_mode(mode) == FileType::Socket

@@ -19,9 +19,9 @@ pub struct PostmasterPid {
     pub start_time: u64,
     /// Line 4: the TCP port, which also names the socket.
     pub port: u16,
-    /// Lines 5 and 6, as the value of `psql -h`: the first socket directory or, if there is no
-    /// socket, the first address that the server listens on. `None`: it does not listen yet.
-    pub host: Option<OsString>,
+    /// Line 5, as the value of `psql -h`: the first socket directory. `None`: there is no socket, or
+    /// the server does not listen yet.
+    pub socket_directory: Option<OsString>,
     /// Whether line 7, the System V segment, is filled in. `postgres -C` ends before that.
     pub has_shared_memory: bool,
 }
@@ -35,28 +35,26 @@ pub fn parse(bytes: &[u8]) -> Option<PostmasterPid> {
     let port = u16::try_from(parse_number(lines.next()?.trim_ascii())?).ok()?;
     // Each line ends in a line feed.
     let socket = lines.next()?;
-    let address = lines.next().unwrap_or_default();
+    let _address = lines.next();
     let segment = lines.next().unwrap_or_default();
     Some(PostmasterPid {
         pid,
         start_time,
         port,
-        host: host(directory, socket, address),
+        socket_directory: socket_directory(directory, socket),
         has_shared_memory: !segment.trim_ascii().is_empty(),
     })
 }
 
-fn host(directory: &[u8], socket: &[u8], address: &[u8]) -> Option<OsString> {
+fn socket_directory(directory: &[u8], socket: &[u8]) -> Option<OsString> {
     let os = OsStr::from_bytes;
-    Some(match (socket, address) {
-        ([], []) => return None,
-        ([], b"*") => "localhost".into(),
-        ([], _) => os(address).to_owned(),
+    match socket {
+        [] => None,
         // A socket in the abstract namespace.
-        ([b'@', ..], _) => os(socket).to_owned(),
+        [b'@', ..] => Some(os(socket).to_owned()),
         // The server looks up a relative name in its data directory.
-        _ => Path::new(os(directory)).join(os(socket)).into(),
-    })
+        _ => Some(Path::new(os(directory)).join(os(socket)).into()),
+    }
 }
 
 #[cfg(test)]
@@ -71,7 +69,7 @@ mod tests {
             pid: 4711,
             start_time: 1_795_243_200,
             port: 5433,
-            host: Some("/run/postgresql".into()),
+            socket_directory: Some("/run/postgresql".into()),
             has_shared_memory: true,
         };
         assert_eq!(parse(text), Some(expected.clone()));
@@ -88,19 +86,18 @@ mod tests {
     }
 
     #[test]
-    fn host_is_a_socket_directory_or_an_address() {
+    fn addresses_are_no_socket_directory() {
         for (lines, expected) in [
             ("/run/pg sql\n*\n", Some("/run/pg sql")),
             ("@pg\n*\n", Some("@pg")),
             (".\n*\n", Some("/srv/pg data/.")),
-            ("\n*\n", Some("localhost")),
-            ("\n::1\n", Some("::1")),
+            ("\n*\n", None),
             ("\n\n", None),
             ("\n", None),
         ] {
             let text = format!("4711\n/srv/pg data\n1795243200\n5433\n{lines}");
-            let host = parse(text.as_bytes()).expect("a server").host;
-            assert_eq!(host.as_deref(), expected.map(OsStr::new), "{lines:?}");
+            let found = parse(text.as_bytes()).expect("a server").socket_directory;
+            assert_eq!(found.as_deref(), expected.map(OsStr::new), "{lines:?}");
         }
     }
 
