@@ -96,7 +96,7 @@ impl Search {
         };
         children.retain(|pid| Some(*pid) != own);
         let running = Running::start(TIME_LIMIT, |report| match scope {
-            Scope::Host => instances::read(root, own, &children, report),
+            Scope::Host => instances::read(root, own, &children, &[], report),
             Scope::Segments(creators) => instances::read_candidates(root, creators, report),
         });
         match running {

@@ -109,7 +109,7 @@ enum Verb {
     #[command(hide = true, name = next_start::CHILD)]
     Settings(next_start::Options),
     #[command(hide = true, name = search::CHILD)]
-    Search,
+    Search(search::Options),
 }
 
 /// The server whose shared memory is computed.
@@ -307,7 +307,7 @@ fn main() -> ExitCode {
     };
     let handled = match arguments.verb {
         // These verbs have nothing to clean up and end at once, or they handle signals later.
-        Verb::Touch(_) | Verb::Search | Verb::Fleet(_) => Ok(()),
+        Verb::Touch(_) | Verb::Search(_) | Verb::Fleet(_) => Ok(()),
         Verb::Settings(_) if is_root() => Ok(()),
         Verb::Status(_)
         | Verb::Check(_)
@@ -335,7 +335,7 @@ fn main() -> ExitCode {
         Verb::Touch(options) => probe::touch(&options),
         Verb::Fleet(options) => fleet::run(&options),
         Verb::Settings(options) => next_start::run(&options),
-        Verb::Search => search::run(),
+        Verb::Search(options) => search::run(&options),
         Verb::Completion(options) => Ok(completion::run(&options)),
         Verb::Man(options) => man::run(&options),
     });

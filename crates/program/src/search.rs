@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use clap::Args;
 use host::{
     linux::{
         error::{Absence, Absent, ReadError, absent_or, fact},
@@ -50,8 +51,6 @@ enum Step {
     Progress(Box<Progress>),
     /// The directories of the server with this PID.
     Directories(u32, Vec<Vec<u8>>),
-    /// All servers were examined.
-    End,
     /// The search failed with this error number.
     Failed(i32),
 }
@@ -63,35 +62,42 @@ pub(crate) struct Found {
     pub(crate) places: Vec<PathBuf>,
     /// The directory below `/etc/postgresql`, which names the server. `None`: it is not named.
     pub(crate) cluster: Option<PathBuf>,
+    /// False if the time was over before its directories were known, so that it could be any server.
+    pub(crate) is_examined: bool,
 }
 
-/// The result of the search.
-struct Outcome {
-    found: Vec<Found>,
-    /// Whether all servers were examined. Those that were not have no details.
-    is_whole: bool,
-}
+/// The user whose servers are examined first. Empty: nobody named a server.
+static FIRST: OnceLock<u32> = OnceLock::new();
 
 /// The only search of this run: each one can leave a process that nothing ends.
-static PROCESS: LazyLock<Mutex<Option<io::Result<Running>>>> =
-    LazyLock::new(|| Mutex::new(Some(Running::spawn(this(CHILD), TIME_LIMIT))));
+static PROCESS: LazyLock<Mutex<Option<io::Result<Running>>>> = LazyLock::new(|| {
+    let mut command = this(CHILD);
+    command.args(FIRST.get().map(u32::to_string));
+    Mutex::new(Some(Running::spawn(command, TIME_LIMIT)))
+});
 
 /// The error number if not all servers were found.
-static OUTCOME: OnceLock<Result<Outcome, i32>> = OnceLock::new();
+static OUTCOME: OnceLock<Result<Vec<Found>, i32>> = OnceLock::new();
+
+/// Examines the servers of this user first. Has no effect once the search has started.
+pub(crate) fn examine_first(owner: u32) {
+    FIRST.get_or_init(|| owner);
+}
 
 /// Starts the search, which runs while the caller reads other files.
 pub(crate) fn start() {
     LazyLock::force(&PROCESS);
 }
 
-fn outcome() -> Result<&'static Outcome, i32> {
+fn outcome() -> Result<&'static [Found], i32> {
     let finish = || {
         let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
         let process = process.take().ok_or(Errno::CHILD.raw_os_error())?;
         let output = process.and_then(|process| process.output_in_time(MOST_BYTES));
         collect(&output.map_err(|error| error.raw_os_error().unwrap_or_default())?)
     };
-    OUTCOME.get_or_init(finish).as_ref().map_err(|code| *code)
+    let outcome = OUTCOME.get_or_init(finish).as_deref();
+    outcome.map_err(|code| *code)
 }
 
 /// The servers of this host, except that of `own`, without those that have ended since the search.
@@ -104,8 +110,9 @@ pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, Re
             return Ok(Err(instances::unfinished(code)));
         }
     };
-    let others = outcome.found.iter();
-    let others = others.filter(move |found| Some(found.instance.pid) != own);
+    let others = outcome
+        .iter()
+        .filter(move |found| Some(found.instance.pid) != own);
     let read = || -> Result<Vec<_>, ReadError> {
         let refreshed = others.filter_map(|found| {
             let instance = instances::refreshed(&root(), &found.instance).transpose()?;
@@ -123,8 +130,8 @@ pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, Re
     }
 }
 
-/// The servers of this IPC namespace. Errors: not all of them could be examined, so a server that
-/// is missing might run.
+/// The servers of this IPC namespace. Errors: not all of them were found, so a server that is
+/// missing might run.
 pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
     let failed = |why: &dyn std::fmt::Display| {
         Error::with_hint(
@@ -134,23 +141,17 @@ pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
     };
     let failed_with = |code| failed(&io::Error::from_raw_os_error(code));
     let outcome = outcome().map_err(failed_with)?;
-    if !outcome.is_whole {
-        return Err(failed_with(Errno::TIMEDOUT.raw_os_error()));
-    }
     let creators = absent_or(instances::candidates(&root()))?;
     let creators = creators.map_err(|absent| failed(&absent))?;
-    let found = outcome.found.iter();
-    Ok(found
-        .filter(|found| creators.contains(&found.instance.pid))
-        .cloned()
-        .collect())
+    let found = outcome.iter();
+    let found = found.filter(|found| creators.contains(&found.instance.pid));
+    Ok(found.cloned().collect())
 }
 
 /// Errors: the error number, if the search ended before all servers were found.
-fn collect(output: &[u8]) -> Result<Outcome, i32> {
+fn collect(output: &[u8]) -> Result<Vec<Found>, i32> {
     let mut places = Vec::new();
     let mut progress = Vec::new();
-    let mut is_whole = false;
     let mut code = Errno::TIMEDOUT.raw_os_error();
     // Time can end within a line.
     let lines = output.split(|&byte| byte == b'\n');
@@ -158,7 +159,6 @@ fn collect(output: &[u8]) -> Result<Outcome, i32> {
         match step {
             Step::Progress(step) => progress.push(*step),
             Step::Directories(pid, found) => places.push((pid, found)),
-            Step::End => is_whole = true,
             Step::Failed(found) => code = found,
         }
     }
@@ -168,19 +168,18 @@ fn collect(output: &[u8]) -> Result<Outcome, i32> {
     let found = servers.map(|instance| {
         let index = places.iter().position(|(pid, _)| *pid == instance.pid);
         let own = index.map(|index| places.swap_remove(index).1);
+        let is_examined = own.is_some();
         let places: Vec<_> = own.into_iter().flatten().map(path).collect();
         Found {
             cluster: (clusters.iter().map(|(cluster, _)| cluster))
                 .find(|cluster| places.contains(cluster))
                 .cloned(),
             places,
+            is_examined,
             instance,
         }
     });
-    Ok(Outcome {
-        found: found.collect(),
-        is_whole,
-    })
+    Ok(found.collect())
 }
 
 /// Directories with the configuration or the data of a server, that for the option -D first.
@@ -236,9 +235,18 @@ pub(crate) fn clusters() -> Vec<(PathBuf, u32)> {
     clusters
 }
 
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Users whose servers are examined before those of others.
+    first: Vec<u32>,
+}
+
 /// Runs in the process for a search. Prints each step as a line of JSON.
-pub(crate) fn run() -> Result<Done, Error> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let root = root();
+    // These are named by the configuration of the host.
+    let mut first: Vec<_> = clusters().into_iter().map(|(_, owner)| owner).collect();
+    first.extend(&options.first);
     let mut written = Ok(());
     let mut write = |step: &Step| {
         if written.is_ok() {
@@ -258,16 +266,15 @@ pub(crate) fn run() -> Result<Done, Error> {
         write(&Step::Progress(Box::new(step)));
         places.iter().for_each(&mut write);
     };
-    let found = instances::read(&root, None, &Default::default(), report);
-    write(&match fact(found)? {
-        Ok(()) => Step::End,
-        Err(absent) => Step::Failed(match absent.why {
+    let found = instances::read(&root, None, &Default::default(), &first, report);
+    if let Err(absent) = fact(found)? {
+        write(&Step::Failed(match absent.why {
             Absence::Failed(code) => code,
             Absence::NoProcess => Errno::AGAIN.raw_os_error(),
             Absence::Denied => Errno::ACCESS.raw_os_error(),
             _ => Errno::NOENT.raw_os_error(),
-        }),
-    });
+        }));
+    }
     written.map_err(|error| Error::new(format!("could not write the result: {error}")))?;
     Ok(String::new().into())
 }
@@ -305,13 +312,11 @@ mod tests {
             collect(&process.output_in_time(MOST_BYTES).expect("output"))
         };
         let start = Instant::now();
-        let Outcome { found, is_whole } = script(&lines).expect("all servers");
+        let found = script(&lines).expect("all servers");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].instance.pid, 7);
         let expected = OsString::from_vec(b"/srv/a\xff".to_vec());
         assert_eq!(found[0].places, [PathBuf::from(expected)]);
-        // A server of which only the PID is known could be any.
-        assert!(!is_whole);
         let timed_out = Some(Errno::TIMEDOUT.raw_os_error());
         assert_eq!(script(&lines[..1]).err(), timed_out);
         assert!(start.elapsed() < Duration::from_secs(30));

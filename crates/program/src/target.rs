@@ -50,6 +50,7 @@ impl Target {
         let found = found.map_err(|error| unreachable(&directory, error))?;
         let owner = found.owner_and_mode().map_err(failed)?.0;
         let directory = found.path;
+        search::examine_first(owner);
         // The search is a process of its own, and the last look reads all processes.
         let postmaster = match postgres::running_outside(&directory) {
             Some(pid) => Some(pid),
@@ -183,9 +184,15 @@ pub(crate) fn each<T: Send + 'static>(
 /// Errors: the data directory is unknown, too.
 fn searched(directory: &PathBuf, server: &Server) -> Result<Option<u32>, Error> {
     if let Ok(running) = search::candidates() {
-        let mut running = running.into_iter();
-        let found = running.find(|found| found.places.contains(directory));
-        return Ok(found.map(|found| found.instance.pid));
+        if let Some(found) = running
+            .iter()
+            .find(|found| found.places.contains(directory))
+        {
+            return Ok(Some(found.instance.pid));
+        }
+        if running.iter().all(|found| found.is_examined) {
+            return Ok(None);
+        }
     }
     let next = NextStart::read(&server.at(Some(directory.clone())), Detail::Pages).ok();
     match next.and_then(|next| next.data_directory) {

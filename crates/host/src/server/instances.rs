@@ -176,6 +176,8 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// Finds all servers of the host, and reports each step.
 ///
 /// `own` is known to be a server. `children` are known not to be servers and are not opened.
+/// Servers of the users in `first` are examined first, then one server of each user in turn, because
+/// any user can run programs that look like servers and take long to examine.
 ///
 /// A server is a process whose working directory has a `postmaster.pid` that names the process and
 /// its shared memory. Names of programs do not matter. `initdb`, `postgres --single` and
@@ -194,13 +196,14 @@ pub fn read(
     root: &Root,
     own: Option<u32>,
     children: &HashSet<u32>,
+    first: &[u32],
     report: impl FnMut(Progress),
 ) -> Result<(), ReadError> {
     let mut pids = Process::numbers(root)?;
     pids.retain(|pid| !children.contains(pid));
     pids.extend(own);
     let creators = absent_or(candidates(root))?.unwrap_or_default();
-    read_each(root, own, pids, creators, report)
+    read_each(root, own, pids, creators, first, report)
 }
 
 /// Like [`read`], but examines only these [`candidates`]. The cost does not depend on the number of
@@ -210,7 +213,7 @@ pub fn read_candidates(
     candidates: Vec<u32>,
     report: impl FnMut(Progress),
 ) -> Result<(), ReadError> {
-    read_each(root, None, candidates.clone(), candidates, report)
+    read_each(root, None, candidates.clone(), candidates, &[], report)
 }
 
 fn read_each(
@@ -218,6 +221,7 @@ fn read_each(
     own: Option<u32>,
     mut pids: Vec<u32>,
     creators: Vec<u32>,
+    first: &[u32],
     mut report: impl FnMut(Progress),
 ) -> Result<(), ReadError> {
     pids.sort_unstable();
@@ -231,6 +235,7 @@ fn read_each(
     };
     let mut buffer = Vec::with_capacity(4096);
     let mut servers = Vec::new();
+    let mut of_owner = HashMap::new();
     for pid in pids {
         let process = absent_or(Process::open(root, pid))?;
         let Ok(process) = process else { continue };
@@ -239,11 +244,16 @@ fn read_each(
             let start = stat::read(&process, &mut buffer).map(|stat| stat.start_ticks);
             instance.start_ticks = absent_or(start)?.unwrap_or_default();
             report(Progress::Found(instance.clone()));
-            servers.try_push(instance)?;
+            of_owner.try_reserve(1)?;
+            let before: &mut usize = of_owner.entry(instance.owner_uid).or_default();
+            *before += 1;
+            let is_first = instance.owner_uid.is_some_and(|uid| first.contains(&uid));
+            servers.try_push(((!is_first, *before, pid), instance))?;
         }
     }
     report(Progress::AllFound);
-    for mut instance in servers {
+    servers.sort_unstable_by_key(|(order, _)| *order);
+    for (_, mut instance) in servers {
         // Not kept open: any user can run more such processes than this one can open files.
         let Some(process) = instance.process(root)? else {
             report(Progress::Ended(instance.pid));
