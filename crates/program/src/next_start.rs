@@ -303,10 +303,20 @@ fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
     })
 }
 
+/// JSON in ASCII, which the escaping of a program's output does not change.
 fn to_json(result: &impl Serialize) -> Result<Done, Error> {
-    let json = serde_json::to_string(result);
-    json.map(|text| Done::from(text + "\n"))
-        .map_err(|error| Error::new(error.to_string()))
+    let json = serde_json::to_string(result).map_err(|error| Error::new(error.to_string()))?;
+    let mut text = String::with_capacity(json.len() + 1);
+    for character in json.chars() {
+        if character.is_ascii() && character != '\x7f' {
+            text.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                text += &format!("\\u{unit:04x}");
+            }
+        }
+    }
+    Ok(Done::from(text + "\n"))
 }
 
 /// Prints the next start as JSON, or the largest `shared_buffers`. Root runs it to compute them
@@ -452,6 +462,16 @@ mod tests {
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
             assert_eq!(next.of_owner(0).is_ok(), expected, "{field} {number}");
         }
+    }
+
+    #[test]
+    fn any_name_reaches_the_process_of_root() {
+        let data = Path::new("/srv/zero\u{200b}width \u{1f418}\u{7f}\\");
+        let next: NextStart = serde_json::from_value(json(Some(data))).expect("JSON");
+        let output = escape::lines(to_json(&next).expect("JSON").text);
+        let read: NextStart = parse(&output).expect("JSON that is not escaped");
+        assert_eq!(read.data_directory.as_deref(), Some(data));
+        assert_eq!(read.version, next.version);
     }
 
     /// A next start as the process of an owner writes it.

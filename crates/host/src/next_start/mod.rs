@@ -340,7 +340,7 @@ impl<R: Runner> Computation<R> {
         let output = self.runner.finish(running)?;
         let value = output
             .value()
-            .and_then(|value| value.to_str()?.parse().ok());
+            .and_then(|value| value.to_string_lossy().parse().ok());
         Ok(value.ok_or_else(|| output.refusal(&self.program, Some(&self.scratch))))
     }
 }
