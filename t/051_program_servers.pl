@@ -272,6 +272,7 @@ SKIP:
 	# A file that PostgreSQL refuses.
 	append_to_file($node->data_dir . '/postgresql.conf', "max_connections = many\n");
 	like((hugeinfo('status', @here))[1], qr/CRITICAL .*max_connections/s, 'an invalid file: the message, while it runs');
+	unlike((hugeinfo('report', @here))[1], qr/\b0 connections/, 'an invalid file: nothing about 0 connections');
 	$node->stop;
 	like((hugeinfo('status', @here))[1], qr/CRITICAL .*max_connections/s, 'an invalid file: the message, stopped');
 	$node->adjust_conf('postgresql.conf', 'max_connections', '20');

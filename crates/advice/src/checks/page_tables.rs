@@ -56,16 +56,18 @@ fn judge(machine: &Machine) -> Judgment {
             machine.size_asked_for(machine.state.next_start())
         }
     };
+    // 0: unknown.
+    let connections = Some(facts.max_connections).filter(|number| *number > 0);
     let of_all =
-        |page_bytes| bytes_of_one(segment.0, page_bytes).saturating_mul(facts.max_connections);
+        |page_bytes| Some(bytes_of_one(segment.0, page_bytes).saturating_mul(connections?));
     Ok(finding.with(json!({
         "page_table_bytes": total.0,
         "on_huge_pages_bytes": then.map(|(bytes, _)| bytes.0),
         "processes": count,
         "memory_total_bytes": ram.0,
         "needed_bytes": segment.0,
-        "at_max_connections_bytes": machine.state.page_bytes().map(of_all),
-        "at_max_connections_on_huge_pages_bytes": size.map(|size| of_all(size.0)),
+        "at_max_connections_bytes": machine.state.page_bytes().and_then(of_all),
+        "at_max_connections_on_huge_pages_bytes": size.and_then(|size| of_all(size.0)),
     })))
 }
 
