@@ -8,7 +8,7 @@ use crate::{
     finding::{Finding, Judgment, whole},
     model::{
         apply::Blocked,
-        demand::{Demands, PoolTarget, Who},
+        demand::{self, Demands, PoolTarget},
         forecast,
         machine::Machine,
         memory::{self, CommitLimit},
@@ -134,8 +134,7 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
             numa::numbers(&numa::allowed_numbers(machine))
         ));
     }
-    let now = Demands::with_all(machine, size, &machine.next_start());
-    let held = now.map_or(Pages(0), |now| now.sum(|who| *who == Who::OtherPrograms));
+    let held = demand::unexplained(machine, size);
     let least = demands.total() + held;
     let more = match asked < least {
         true => format!(

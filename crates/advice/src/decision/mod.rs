@@ -7,7 +7,7 @@ use std::{cmp::Reverse, mem::discriminant};
 use crate::model::{
     allowed_part::NodePart,
     apply::Blocked,
-    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget, Who},
+    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
     limits,
     machine::Machine,
     memory::{self, CommitLimit, Shortage},
@@ -316,9 +316,6 @@ pub(crate) fn for_blocked(
         Blocked::Memory { missing } => {
             let is_used = memory::used(machine).is_some_and(|used| used >= missing);
             let next = machine.next_start();
-            let held = Demands::with_all(machine, size, &next).map_or(Pages(0), |demands| {
-                demands.sum(|who| *who == Who::OtherPrograms)
-            });
             let at_boot = Demands::at_boot(machine, size, &next);
             Decision::FreeMemory {
                 missing: if is_used {
@@ -331,7 +328,7 @@ pub(crate) fn for_blocked(
                 lower: lower(missing),
                 others: held_by_others(machine, size),
                 or_at_boot: at_boot.is_some_and(|demands| {
-                    let pages = demands.total() + held;
+                    let pages = demands.total() + demand::unexplained(machine, size);
                     demands.missing_at_boot(machine, pages) == Some(Bytes(0))
                 }),
             }

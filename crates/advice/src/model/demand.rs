@@ -144,13 +144,19 @@ impl Demands {
     /// The demands at boot. Other servers that request huge pages count only if they fit in
     /// addition to the memory that other programs use now.
     ///
-    /// Pages that no visible server holds are not known to be needed.
+    /// Pages that no visible server holds count as far as the boot line explains them. Others could
+    /// have been lost by the kernel.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let mut all = match machine.is_muted(OTHER_SERVERS) {
             true => Self::without_asking(machine, size, next, When::AfterRestart)?,
             false => Self::with_all(machine, size, next)?,
         };
-        all.all.retain(|demand| demand.who != Who::OtherPrograms);
+        for demand in &mut all.all {
+            if demand.who == Who::OtherPrograms {
+                demand.pages = explained_by_line(machine, size, demand.pages);
+            }
+        }
+        all.all.retain(|demand| demand.pages > Pages(0));
         match all
             .missing_at_boot(machine, all.total())
             .unwrap_or_default()
@@ -352,6 +358,26 @@ impl fmt::Display for Who {
             Self::OtherPrograms => write!(f, "that no visible server holds"),
         }
     }
+}
+
+/// Pages of those that no visible server holds for which the boot line is large enough, in addition
+/// to the rest of the pool. The pool and the line are those that were read, so that no step of a
+/// plan changes the answer.
+fn explained_by_line(machine: &Machine, size: PageSize, held: Pages) -> Pages {
+    let line = machine.this_boot().and_then(|boot| boot.pages(size.0));
+    let line = Pages(line.map_or(0, |line| line.pages));
+    let mut pools = machine.facts.state.pools.iter().flatten();
+    let pool = pools.find(|pool| pool.page_bytes == size.0);
+    let rest = Pages(pool.map_or(0, |pool| pool.total)) - held;
+    held.min(line - rest)
+}
+
+/// Pages that no visible server holds and that no boot line explains.
+pub(crate) fn unexplained(machine: &Machine, size: PageSize) -> Pages {
+    let next = machine.next_start();
+    let held = Demands::without_asking(machine, size, &next, When::AfterRestart);
+    let held = held.map_or(Pages(0), |held| held.sum(|who| *who == Who::OtherPrograms));
+    held - explained_by_line(machine, size, held)
 }
 
 /// Pages of that size that a start with these settings takes.
@@ -613,7 +639,7 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     {
         return Some(IdleFor::UnknownBoot(line.to_string()));
     }
-    if shrinks
+    if is_idle
         && let Err(absent) = &machine.state.next_boot
         && *absent != Absent::not_looked_at()
     {

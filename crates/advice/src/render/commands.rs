@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::model::{
-    demand::{self, Demands, When, Who},
+    demand::{self, Demands, When},
     machine::{Machine, ServerState},
     numa,
     start::{self, StartOutcome},
@@ -223,8 +223,7 @@ pub(crate) fn more_at_boot(machine: &Machine, step: &Step) -> Option<String> {
         return None;
     };
     let next = machine.next_start();
-    let demands = Demands::of(machine, *size, &next, When::AfterRestart)?;
-    let held = demands.sum(|who| *who == Who::OtherPrograms);
+    let held = demand::unexplained(machine, *size);
     let is_known = Demands::at_boot(machine, *size, &next)?.total() == *pages;
     (held > Pages(0) && is_known).then(|| {
         format!(

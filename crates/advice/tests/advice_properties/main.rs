@@ -105,6 +105,7 @@ properties! {
         everything_can_be_rendered,
         text_fits_on_a_terminal,
         boot_lines_leave_memory,
+        boot_lines_have_pages_that_are_explained,
         ensured_starts_get_huge_pages,
         row_names_the_restart_of_other_servers,
         healthy_after_a_boot_with_the_others_first,

@@ -950,3 +950,97 @@ fn memory_in_use() {
         when("ZFS has little", |m| zfs(m, GB)).see("memory_left", expect!["ok enough_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM."]),
     ]);
 }
+
+/// A pending change is one decision, with one set of figures.
+#[test]
+fn pending_changes_and_memory() {
+    test(vec![
+        when("it ends the shortage of a server on huge pages", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. 1 GB is available, and 1311 MB should stay available.
+            # lower shared_buffers by 288MB, or free or add 287 MB of memory: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 20480$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
+            # lower shared_buffers by 288MB, or free or add 287 MB of memory: too little memory is available"#]]),
+        when("it ends a part of the shortage", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 40 * GB - 200 * MB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. 1 GB is available, and 1311 MB should stay available.
+            # lower shared_buffers by 288MB, or free or add 287 MB of memory: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 20480$/vm.nr_hugepages = 20380/' /etc/sysctl.d/hugepages.conf
+            # lower shared_buffers by 288MB, or free or add 287 MB of memory: too little memory is available"#]]),
+        when("it ends the shortage of a server on small pages", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            m.available = Some(GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. 1 GB is available, and 1311 MB should stay available.
+            # lower shared_buffers by 287MB, or free or add 287 MB of memory: too little memory is available"#]])
+        .see("runbook", expect!["# lower shared_buffers by 287MB, or free or add 287 MB of memory: too little memory is available"]),
+        when("it ends a shortage that is certain", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            m.faulted_in(20 * GB);
+            m.available = Some(15 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: The segment on small pages still needs 20 GB; 15 GB is available.
+            # lower shared_buffers by 6431MB, or add 6431 MB of memory or swap: too little memory is available"#]])
+        .see("runbook", expect!["# lower shared_buffers by 6431MB, or add 6431 MB of memory or swap: too little memory is available"]),
+        when("another page size is pending", |m| {
+            m.on_huge_pages(30 * GB, 30 * GB);
+            m.swap(0);
+            m.waits(|next| next.huge_page_size_bytes = Some(GB));
+        })
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 30 GB; 26 GB is available.
+            # release 2704 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 12656 while the server is stopped, lower shared_buffers by 5407MB, or add 5407 MB of memory or swap: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            # undo the pending change (set huge_page_size to its running value (SHOW huge_page_size)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # release 2704 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 12656 while the server is stopped, lower shared_buffers by 5407MB, or add 5407 MB of memory or swap: too little memory is available
+            # lower /etc/sysctl.d/hugepages.conf:1 from 15360 to at most 12656 huge pages of 2 MB; 0 are needed
+            # free 5407 MB of memory, or lower shared_buffers by 6144MB: too little memory is available for the pool"#]]),
+        when("it makes a shortage", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(2 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 44 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 44 GB; 2 GB is available.
+            # lower shared_buffers by 4096MB, or add 44319 MB of memory or swap: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # lower shared_buffers by 4096MB, or add 44319 MB of memory or swap: too little memory is available
+            # free 3359 MB of memory, or lower shared_buffers by 3360MB: too little memory is available for the pool"#]]),
+        when("it needs more than RAM", |m| {
+            m.on_huge_pages(20 * GB, 20 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 60 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 60 GB; 36 GB is available.
+            # lower shared_buffers by 25887MB, or add 25887 MB of memory or swap: too little memory is available"#]])
+        .see("runbook", expect![[r#"
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
+            # lower shared_buffers by 25887MB, or add 25887 MB of memory or swap: too little memory is available
+            # free 5407 MB of memory, or lower shared_buffers by 5408MB: too little memory is available for the pool"#]]),
+    ]);
+}

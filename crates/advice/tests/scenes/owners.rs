@@ -269,13 +269,91 @@ fn pages_of_an_unknown_owner() {
             echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # needed: 18 = 14 for this server + 4 that no visible server holds
             if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
-            # restart PostgreSQL (ends all sessions)"#]])
-        .see("reboot", expect!["ok set_at_boot: /proc/cmdline (hugepagesz=1G hugepages=16) sets 16 huge pages of 1 GB at boot. 18 are needed if the 4 that no visible server holds (hugeinfo_holders) are also needed after the boot."])
+            # restart PostgreSQL (ends all sessions)
+            # for the next boot, in the configuration of the boot loader: change hugepagesz=1G hugepages=16 to hugepagesz=1G hugepages=18 on the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /proc/cmdline (hugepagesz=1G hugepages=16) sets 16 huge pages of 1 GB at boot; needed: 18 = 14 for this server + 4 that no visible server holds.
+            # as huge_pages"#]])
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             echo 18 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 18 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
+            # restart PostgreSQL (ends all sessions)
+            # for the next boot, in the configuration of the boot loader: change hugepagesz=1G hugepages=16 to hugepagesz=1G hugepages=18 on the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+    ]);
+}
+
+/// Pages that a program holds which is not visible, on a host whose pool is as large as its line.
+fn held_by_nobody(m: &mut Scene, pages: u64) {
+    m.pool(0).free -= pages;
+}
+
+#[test]
+fn pages_that_the_line_explains_stay_in_it() {
+    test(vec![
+        when("they are missing to this server", |m| {
+            m.on_small_pages(16 * GB, 8192);
+            m.asked(8192);
+            held_by_nobody(m, 512);
+        })
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 8192 huge pages of 2 MB at boot; needed: 8704 = 8192 for this server + 512 that no visible server holds.
+            # as huge_pages"#]])
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=8704
+            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 8704/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 8704 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
+        when("the line is for both", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.more(512);
+            held_by_nobody(m, 512);
+            m.asked(8704);
+        })
+        .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 8704 huge pages of 2 MB at boot."])
+        .see("runbook", expect![]),
+        when("the line is for both, and the demand grows", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.more(2048);
+            held_by_nobody(m, 2048);
+            m.asked(10_240);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot; needed: 12288 = 10240 for this server + 2048 that no visible server holds.
+            # as restart"#]])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=12288
+            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf"#]]),
+        when("the line explains a part, and the demand grows", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.more(2048);
+            held_by_nobody(m, 2048);
+            m.asked(8704);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 8704 huge pages of 2 MB at boot; needed: 10752 = 10240 for this server + 512 that no visible server holds.
+            # as restart"#]])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=12288
+            sed -i 's/^vm\.nr_hugepages = 8704$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"#]]),
+        when("no line explains them, and the demand grows", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.more(512);
+            held_by_nobody(m, 512);
+            m.asked(8192);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 8192 huge pages of 2 MB at boot; 10240 are needed.
+            # as restart"#]])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=10752
+            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"#]]),
     ]);
 }
 

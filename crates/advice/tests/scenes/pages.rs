@@ -205,6 +205,8 @@ fn on_small_pages() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.
             # if no other program needs 63 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=637
             # needed: 637 = 537 for this server + 100 that no visible server holds
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 574/' /etc/sysctl.d/hugepages.conf
+            # 637 if the 63 that no visible server holds (hugeinfo_holders) are needed after a boot, too
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 637 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the cause no longer exists", |m| m.fall_back(537))
@@ -745,6 +747,26 @@ fn idle_pages() {
         .see("pool_size", expect![["ok idle_by_configuration: 3000 huge pages of 2 MB (6000 MB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed."]])
         .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 12288 huge pages of 2 MB at boot."]])
         .see("runbook", expect![[""]]),
+    ]);
+}
+
+/// Idle pages stay if the boot configuration could ask for them.
+#[test]
+fn idle_pages_and_unreadable_boot_files() {
+    test(vec![
+        when("the boot configuration cannot be read", |m| {
+            m.more(4096);
+            m.state.next_boot = Err(denied("/proc/cmdline"));
+        })
+        .see("pool_size", expect!["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline cannot be read (permission denied))."])
+        .see("runbook", expect![]),
+        when("huge pages are turned off", |m| {
+            m.on_small_pages(4 * GB, 4096);
+            m.off();
+            m.state.next_boot = Err(denied("/proc/cmdline"));
+        })
+        .see("pool_size", expect!["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; none is needed. The boot configuration could ask for them (/proc/cmdline cannot be read (permission denied))."])
+        .see("runbook", expect![]),
     ]);
 }
 
