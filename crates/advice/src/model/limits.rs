@@ -136,22 +136,23 @@ pub fn breaches(
 /// above it that is not visible. 0 if a visible limit can be the reason: one that does not allow
 /// the whole pool and all pages that the server needs.
 pub fn refused_by_hidden_limit(machine: &Machine, size: PageSize) -> u64 {
+    let facts = machine.whole();
+    let Some(count) = facts.and_then(|facts| facts.refused_pages.get(&size.0)) else {
+        return 0;
+    };
     // Steps change neither the counter nor its reason.
-    let past = &machine.facts.state;
-    let mut pools = past.pools.iter().flatten();
-    let pool = pools.find(|pool| pool.page_bytes == size.0);
+    let past = machine.before_steps();
+    let pool = past.pool(size);
     let pool = pool.map_or(0, |pool| pool.total.saturating_add(pool.overcommit));
-    let next = demand::pages_of_next_start(machine, size, &machine.next_start());
-    let held = machine.pages_held(size).unwrap_or_default();
+    let next = demand::pages_of_next_start(&past, size, &past.next_start());
+    let held = past.pages_held(size).unwrap_or_default();
     let most = Pages(pool).max(next).max(held) * size;
     let can_refuse = |(_, limits): (&Group, &Limits)| {
         let all = [limits.fault_limit, limits.reservation_limit];
         all.into_iter().flatten().any(|limit| Bytes(limit) < most)
     };
-    let is_visible = levels(past, size).is_ok_and(|mut levels| levels.any(can_refuse));
-    let facts = machine.whole().filter(|_| !is_visible);
-    let count = facts.and_then(|facts| facts.refused_pages.get(&size.0));
-    count.copied().unwrap_or(0)
+    let is_visible = levels(&past.state, size).is_ok_and(|mut levels| levels.any(can_refuse));
+    if is_visible { 0 } else { *count }
 }
 
 /// Whether limits keep the server, certainly or possibly, from faulting in this many pages.

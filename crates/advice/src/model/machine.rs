@@ -110,6 +110,16 @@ impl Machine {
         self.facts.state.next_boot.as_ref().ok()
     }
 
+    /// This machine as it was read, before any step.
+    #[must_use]
+    pub(crate) fn before_steps(&self) -> Self {
+        Self {
+            faulted_in: FaultedIn::of(&self.facts.state),
+            state: self.facts.state.clone(),
+            ..self.clone()
+        }
+    }
+
     /// This machine with other settings of the next start.
     #[must_use]
     pub fn with_next_start(&self, next: Server) -> Self {
