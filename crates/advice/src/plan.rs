@@ -111,6 +111,11 @@ impl Plan {
         let after = after.map_or_else(|_| machine.clone(), |after| after.at_next_start());
         match start::outcome(&after) {
             StartOutcome::Fails(..) => Err(decision::for_next_start(&after)),
+            StartOutcome::SmallPages(_, fit)
+                if fit != Fit::Fits && checks::undo_for_memory(machine).is_some() =>
+            {
+                Err(decision::for_next_start(&after))
+            }
             _ => Ok(plan),
         }
     }
@@ -143,6 +148,10 @@ impl Plan {
                 at = after;
                 steps.extend(part);
             }
+        }
+        if !asks_about_size && let Some(pending) = about_pending(machine, findings, &decision) {
+            let remaining = vec![pending];
+            return Self { steps, remaining };
         }
         let first = about_small_pages(machine, &decision).unwrap_or(decision);
         let at_boot = boot.decisions.into_iter().filter(|_| needs_boot(findings));
@@ -340,6 +349,33 @@ fn about_small_pages(machine: &Machine, decision: &Decision) -> Option<Decision>
         _ => false,
     };
     (is_about_it && !decision::next_start_fits(machine)).then(|| decision::for_next_start(machine))
+}
+
+/// The one decision about a pending change for which memory is too small. `decision`: the
+/// alternative, unless there is a plan that stops the server.
+fn about_pending(machine: &Machine, findings: &Findings, decision: &Decision) -> Option<Decision> {
+    let undo = checks::undo_for_memory(machine)?;
+    let text = match Plan::complete(machine, findings, Pending::Restart) {
+        Ok(_) => format!(
+            "{undo}, or plan it first ({}): the segment does not fit on small pages",
+            runbook_of_pending(machine)
+        ),
+        Err(_) => format!("{undo}; otherwise, {decision}"),
+    };
+    Some(Decision::Text(text))
+}
+
+/// The call that plans the pending settings, with the value that is known.
+fn runbook_of_pending(machine: &Machine) -> String {
+    let next = machine.next_start();
+    let size = next.huge_page_size_bytes.map(PageSize);
+    match (machine.state.next.pending.as_slice(), size) {
+        ([name], Some(size)) if name == "huge_page_size" => {
+            let size = size.to_string().replace(' ', "");
+            format!("hugeinfo_runbook('{name}={size}')")
+        }
+        _ => "hugeinfo_runbook".to_owned(),
+    }
 }
 
 /// The remedy for the number of pages of one pool, as if the server asked for its page size.

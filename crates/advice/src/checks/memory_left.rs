@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     definition::{Check, Cure},
-    memory_in_use, pool_size,
+    memory_in_use, pool_size, restart,
 };
 use crate::{
     decision::{self, Decision},
@@ -241,6 +241,10 @@ fn about_segment(machine: &Machine) -> Option<Decision> {
         matches!(fit, Fit::BeyondCommitLimit { .. }) && machine.state.asks_for_huge_pages()
     };
     if let Some(fit) = fit.filter(|fit| !is_about_pool(fit)) {
+        // The plan has the decision.
+        if restart::undo_for_memory(machine).is_some() {
+            return None;
+        }
         return Some(decision::for_misfit(machine, fit));
     }
     let shortage = Shortage::now(machine)?;

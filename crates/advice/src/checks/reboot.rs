@@ -136,13 +136,22 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
     }
     let held = demand::unexplained(machine, size);
     let least = demands.total() + held;
-    let more = match asked < least {
-        true => format!(
-            " {least} are needed if the {held} that no visible server holds (hugeinfo_holders) are also needed after the boot."
-        ),
-        false => String::new(),
-    };
-    Finding::ok("set_at_boot", format!("{sets}.{more}"))
+    let mut text = format!("{sets}.");
+    if asked < least {
+        text = format!(
+            "{text} {least} are needed if the {held} that no visible server holds (hugeinfo_holders) are also needed after the boot."
+        );
+    }
+    // Memory is too small for these servers.
+    let all = Demands::with_all(machine, size, &machine.next_start());
+    let more = all.map_or(Pages(0), |all| all.asked_by_others()) - demands.asked_by_others();
+    if more > Pages(0) && asked < demands.total() + more && !machine.is_muted("other_servers") {
+        text = format!(
+            "{text} {more} more {} needed if other servers that ask for huge pages start first: see other_servers.",
+            more.verb("is", "are")
+        );
+    }
+    Finding::ok("set_at_boot", text)
 }
 
 /// Whether this boot requested the same number, and the pool has fewer pages than are needed.

@@ -109,38 +109,38 @@ pub(super) fn name_of_start(machine: &Machine) -> &'static str {
     }
 }
 
-/// Huge pages that are turned off on purpose stay off. If a pending change
-/// turns them off and the segment does not fit on small pages, the change should be undone.
+/// Huge pages that are turned off on purpose stay off, if the segment fits on small pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    if start::misfit(machine).is_none() {
-        let (name, value) = match start::outcome(machine) {
-            StartOutcome::SmallPages(Reason::Off, _) => ("huge_pages", "off"),
-            StartOutcome::SmallPages(Reason::Sysv, _)
-                if machine.state.server.asks_for_huge_pages() =>
-            {
-                ("shared_memory_type", "sysv")
-            }
-            _ => return None,
-        };
-        return Some(Decision::Text(format!(
-            "do nothing if {name} = {value} is intended; otherwise {}",
-            way_back(machine, name)
-        )));
+    if start::misfit(machine).is_some() {
+        return None;
     }
-    let pending = machine
-        .whole_state()
-        .map(|state| state.next.pending.as_slice());
-    let pending = pending.filter(|names| !names.is_empty())?;
-    let back = pending.iter().map(|name| way_back(machine, name));
+    let (name, value) = match start::outcome(machine) {
+        StartOutcome::SmallPages(Reason::Off, _) => ("huge_pages", "off"),
+        StartOutcome::SmallPages(Reason::Sysv, _) if machine.state.server.asks_for_huge_pages() => {
+            ("shared_memory_type", "sysv")
+        }
+        _ => return None,
+    };
+    Some(Decision::Text(format!(
+        "do nothing if {name} = {value} is intended; otherwise {}",
+        way_back(machine, name)
+    )))
+}
+
+/// The changes that undo those that are pending, if memory is too small only because of these.
+/// `None`: it is not.
+pub(crate) fn undo_for_memory(machine: &Machine) -> Option<String> {
+    machine.pending()?;
+    let running = machine.with_next_start(machine.state.server.clone());
+    if start::coming_misfit(machine).is_none() || start::misfit(&running).is_some() {
+        return None;
+    }
+    let pending = machine.whole_state()?.next.pending.iter();
+    let back = pending.map(|name| way_back(machine, name));
     let back: Vec<_> = back
         .map(|back| back.trim_end_matches(';').to_owned())
         .collect();
-    (machine.is_on_huge_pages() == Some(true)).then(|| {
-        Decision::Text(format!(
-            "undo the pending change ({}), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",
-            back.join("; ")
-        ))
-    })
+    (!back.is_empty()).then(|| format!("undo the pending change ({})", back.join("; ")))
 }
 
 /// The change that restores the value with which the server runs. `ALTER SYSTEM RESET` would remove

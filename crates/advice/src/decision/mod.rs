@@ -240,6 +240,8 @@ pub enum Lower {
     To(u64),
     /// The reduction, in MB, where the value that is pending is unknown.
     By(u64),
+    /// The reduction of the segment, in MB, that takes place at the next start.
+    Pending(u64),
 }
 
 impl Lower {
@@ -248,7 +250,8 @@ impl Lower {
         match (lower, other) {
             (None, _) => true,
             (Some(Self::To(lower)), Some(Self::To(other))) => lower <= other,
-            (Some(Self::By(lower)), Some(Self::By(other))) => lower >= other,
+            (Some(Self::By(lower)), Some(Self::By(other)))
+            | (Some(Self::Pending(lower)), Some(Self::Pending(other))) => lower >= other,
             _ => false,
         }
     }
@@ -626,13 +629,16 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
         Some(_) if machine.is_bound_to_nodes() => None,
         Some(size) if machine.backing() != Backing::SmallPages => {
             let required = machine.pages_mapped(&next, size);
-            // Pages of a pending growth are not in the pool yet.
+            // Pages of a pending growth are not in the pool yet. Those that the server gives up
+            // are in it.
             let held = machine.pages_held(size).filter(|held| *held > Pages(0));
-            let grows = held.map_or(Pages(0), |held| required - held);
-            Lower::by_pages(machine, size, required, most.in_pages(size) + grows)
+            let held = held.unwrap_or(required);
+            let fewer = most.in_pages(size) + (required - held) - (held - required);
+            Lower::by_pages(machine, size, required, fewer)
         }
         _ => lower_on_small_pages(machine, most),
     };
+    let lower = pending_change(machine).or(lower);
     let size = size.or(machine.default_size());
     Decision::LowerSharedBuffers {
         lower,
@@ -644,6 +650,24 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
     }
 }
 
+/// A restart with the pending settings, if it is certain to succeed and to end the shortage once
+/// the pages that this server gives up have been released.
+fn pending_change(machine: &Machine) -> Option<Lower> {
+    // Idle pages of a bound server are released by node.
+    let next = machine.pending().filter(|_| !machine.is_bound_to_nodes());
+    let next = Bytes(next?.shared_memory_bytes);
+    let less = Bytes(machine.segment()?.bytes) - next;
+    // The restart does not depend on other steps.
+    machine.before_steps().apply(&Step::Restart).ok()?;
+    let mut after = machine.apply(&Step::Restart).ok()?;
+    if let Backing::HugePages(size) = machine.backing() {
+        let given_up = machine.pages_held(size)? - after.pages_held(size)?;
+        let pages = Pages(after.pool(size)?.persistent()) - given_up;
+        after = after.apply(&Step::SetPool { size, pages }).ok()?;
+    }
+    (less > Bytes(0) && Shortage::now(&after).is_none()).then_some(Lower::Pending(less.0 >> 20))
+}
+
 /// Lowers `shared_buffers` of a server on small pages, if that is enough. A segment that fits into
 /// the huge pages that are available needs no small pages.
 fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
@@ -651,7 +675,9 @@ fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
     if let Some(size) = machine.size_to_map(&next) {
         let required = machine.pages_mapped(&next, size);
         let lacking = required - available(machine, size);
-        if Pages(0) < lacking && lacking * size < missing {
+        let fits = memory::missing_once_stopped(machine, Bytes(0), Bytes(0));
+        let fits = fits.unwrap_or_default() == Bytes(0);
+        if fits && Pages(0) < lacking && lacking * size < missing {
             return Lower::by_pages(machine, size, required, lacking);
         }
     }

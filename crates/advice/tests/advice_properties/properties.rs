@@ -934,7 +934,7 @@ pub fn settings_are_changed_in_the_place_that_decides(
         let text = decision.to_string();
         prop_assert!(!text.contains("RESET"), "{name}: {text}");
         let undone = match text.split_once("undo the pending change (") {
-            Some((_, undone)) => undone,
+            Some((_, undone)) => undone.split("; otherwise").next().unwrap_or_default(),
             None => match text.split_once("is intended; otherwise ") {
                 Some((_, undone)) => undone,
                 None => continue,
@@ -1528,6 +1528,9 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
                 prop_assert!(*missing > Bytes(0), "{decision:?}");
                 // The pools are judged as they are, and the pending settings are those that change.
                 let is_pending = machine.state.next.server.is_some() && name == "memory_left";
+                if matches!(lower, Some(Lower::Pending(_))) {
+                    prop_assert!(machine.apply(&Step::Restart).is_ok(), "{decision:?}");
+                }
                 if let Some(lower) = lower.filter(|_| !is_pending) {
                     lowered(name, machine, lower, &decision)?;
                 }
@@ -1661,6 +1664,7 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
             prop_assert!(mb << 20 < buffers, "{decision:?} of {}", Bytes(buffers));
             buffers - (mb << 20)
         }
+        Lower::Pending(_) => return Err(TestCaseError::fail("nothing is pending")),
     };
     // Files that have to be corrected first hold the value.
     prop_assume!(machine.facts.is_whole && !machine.state.next.files.stop_a_start());
@@ -1922,16 +1926,12 @@ pub fn boot_that_is_ok_starts_the_server(_: &Spec, machine: &Machine) -> TestCas
     let next = machine.next_start();
     // PostgreSQL rounds up to this size.
     let is_even = (next.huge_page_size_bytes).is_none_or(u64::is_power_of_two);
+    // The sentence names pages that other servers could take first.
+    let is_ok = reboot.code == "set_at_boot" && !reboot.text.contains("start first");
+    prop_assume!(!machine.is_muted("other_servers"));
     match machine.size_to_map(&next) {
-        Some(size) if reboot.code == "set_at_boot" && is_even => {
-            starts_after_a_boot(machine, size, |server| {
-                // Other servers have their pages again.
-                server
-                    .segment
-                    .as_ref()?
-                    .page_bytes
-                    .filter(|bytes| *bytes == size.0)
-            })
+        Some(size) if is_ok && is_even => {
+            starts_after_a_boot(machine, size, |server| size_at_boot(machine, server))
         }
         _ => Ok(()),
     }
@@ -1957,22 +1957,23 @@ pub fn healthy_after_a_boot_with_the_others_first(_: &Spec, machine: &Machine) -
     // Memory is enough for all of them. Otherwise, one that does not count could be faster.
     let asked = [demands, all].map(|demands| demands.map(|demands| demands.asked_by_others()));
     prop_assume!(asked[0] == asked[1]);
-    // Each of them takes pages of the size that it has now, or that it requests.
-    let sizes = |server: &Instance| {
-        let asked = match &server.huge_pages {
-            RequestedPages::Known(HugePages::Try | HugePages::On, Some(bytes)) => after
-                .state
-                .huge_page_of_setting(Some(*bytes).filter(|bytes| *bytes > 0)),
-            _ => None,
-        };
-        let segment = server.segment.as_ref()?;
-        let is_mmap = server.shared_memory_type == Some(SharedMemoryType::Mmap);
-        let has = segment
-            .page_bytes
-            .filter(|bytes| *bytes > after.state.base_page_bytes);
-        has.or(asked).filter(|_| is_mmap)
+    starts_after_a_boot(&after, size, |server| size_at_boot(&after, server))
+}
+
+/// The size of the pages that another server takes at boot: those that it has now, or requests.
+fn size_at_boot(machine: &Machine, server: &Instance) -> Option<u64> {
+    let asked = match &server.huge_pages {
+        RequestedPages::Known(HugePages::Try | HugePages::On, Some(bytes)) => machine
+            .state
+            .huge_page_of_setting(Some(*bytes).filter(|bytes| *bytes > 0)),
+        _ => None,
     };
-    starts_after_a_boot(&after, size, sizes)
+    let segment = server.segment.as_ref()?;
+    let is_mmap = server.shared_memory_type == Some(SharedMemoryType::Mmap);
+    let has = segment
+        .page_bytes
+        .filter(|bytes| *bytes > machine.state.base_page_bytes);
+    has.or(asked).filter(|_| is_mmap)
 }
 
 /// The pages that no visible server holds, and the part of them for which the boot line that was

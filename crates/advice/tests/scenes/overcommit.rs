@@ -222,7 +222,7 @@ fn limit_of_the_next_boot() {
         })
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.
-            # add 13599 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"#]]),
+            # as restart"#]]),
         when("the ratio has to be higher before the pool grows", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
             m.strict(20 * GB);
@@ -230,13 +230,11 @@ fn limit_of_the_next_boot() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"#]])
-        .see("runbook", expect![[r#"
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)), or plan it first (hugeinfo_runbook): the segment does not fit on small pages
-            # set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"#]])
+            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"#]])
+        .see("runbook", expect!["# undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.
-            # set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"#]]),
+            # as restart"#]]),
         when("the pool of now has the pages, and the ratio is that of now", |m| {
             m.on_huge_pages(40 * GB, 5 * GB);
             m.file("etc/sysctl.d/hugepages.conf", None);
