@@ -360,8 +360,9 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 }
 
 /// The settings of the next start that advice recommends. A pending or planned change that turns
-/// huge pages off is kept. Huge pages that have been off stay off, unless page tables are large and
-/// huge pages make them small. Errors: the configuration files have to be corrected or seen first.
+/// huge pages off is kept. Huge pages that have been off, or `sysv`, which is never a default, stay
+/// off, unless page tables are large and huge pages make them small. Errors: the configuration files
+/// have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.state.pools.is_err()
@@ -373,7 +374,8 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     let starts = !is_sysv || next.huge_pages != HugePages::On;
     let turns_off =
         starts && machine.state.server.asks_for_huge_pages() && !next.asks_for_huge_pages();
-    let stays_off = machine.is_turned_off() && !page_tables::need_huge_pages(machine);
+    let is_off = machine.is_turned_off() || is_sysv && starts;
+    let stays_off = is_off && !page_tables::need_huge_pages(machine);
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(
         if has_no_huge_pages || turns_off || stays_off || stays_sysv {

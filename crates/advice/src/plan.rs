@@ -149,13 +149,16 @@ impl Plan {
                 steps.extend(part);
             }
         }
-        if !asks_about_size && let Some(pending) = about_pending(machine, findings, &decision) {
-            let remaining = vec![pending];
-            return Self { steps, remaining };
-        }
-        let first = about_small_pages(machine, &decision).unwrap_or(decision);
-        let at_boot = boot.decisions.into_iter().filter(|_| needs_boot(findings));
-        let at_boot: Vec<_> = at_boot.filter(|later| !first.covers(later)).collect();
+        let pending = about_pending(machine, findings, &decision).filter(|_| !asks_about_size);
+        // Other figures about the next boot are those of the pending change.
+        let is_by_hand = |later: &Decision| matches!(later, Decision::SetOnCommandLine(_));
+        let is_pending = pending.is_some();
+        let small_pages = || about_small_pages(machine, &decision);
+        let first = pending.or_else(small_pages).unwrap_or(decision);
+        let at_boot = boot.decisions.into_iter().filter(|later| {
+            needs_boot(findings) && !first.covers(later) && (!is_pending || is_by_hand(later))
+        });
+        let at_boot: Vec<_> = at_boot.collect();
         let remaining = [vec![first], at_boot].concat();
         Self { steps, remaining }
     }

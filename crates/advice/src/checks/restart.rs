@@ -16,7 +16,7 @@ use crate::{
     },
     render,
 };
-use host::units::capitalized;
+use host::{server::state::SharedMemoryType, units::capitalized};
 
 pub(super) const CHECK: Check = Check {
     name: "restart",
@@ -116,9 +116,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     }
     let (name, value) = match start::outcome(machine) {
         StartOutcome::SmallPages(Reason::Off, _) => ("huge_pages", "off"),
-        StartOutcome::SmallPages(Reason::Sysv, _) if machine.state.server.asks_for_huge_pages() => {
-            ("shared_memory_type", "sysv")
-        }
+        StartOutcome::SmallPages(Reason::Sysv, _) => ("shared_memory_type", "sysv"),
         _ => return None,
     };
     Some(Decision::Text(format!(
@@ -143,9 +141,13 @@ pub(crate) fn undo_for_memory(machine: &Machine) -> Option<String> {
     (!back.is_empty()).then(|| format!("undo the pending change ({})", back.join("; ")))
 }
 
-/// The change that restores the value with which the server runs. `ALTER SYSTEM RESET` would remove
-/// the entry that the running value came from.
+/// The change that restores the value with which the server runs, or leaves sysv. `ALTER SYSTEM
+/// RESET` would remove the entry that the running value came from.
 fn way_back(machine: &Machine, name: &str) -> String {
+    let running = machine.state.server.shared_memory_type;
+    if name == "shared_memory_type" && running == SharedMemoryType::Sysv {
+        return render::setting(machine, name, "mmap");
+    }
     let running = machine
         .whole_state()
         .and_then(|state| state.next.settings.get(name));

@@ -473,13 +473,7 @@ fn reservation_limits() {
         )
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max
-            # also raise the limit where it is set (unit or container runtime), or the next start resets it
-            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
-            # stop here if psql failed
-            sysctl -w vm.nr_hugepages=537
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
-            # restart PostgreSQL (ends all sessions)"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
         when(
             "the pool is short, the limit on reservations is low, and on is pending",
             |m| {

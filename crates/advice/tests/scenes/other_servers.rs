@@ -125,12 +125,11 @@ fn other_servers() {
         })
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 8000 huge pages of 2 MB; needed: 20480 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
-            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
+            # stop the server on port 5433, allocate 20480 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]])
         .see("runbook", expect![[r#"
-            ALTER SYSTEM SET shared_memory_type = 'mmap';
-            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 22528' >> /etc/sysctl.d/60-hugepages.conf)
-            # restart PostgreSQL (ends all sessions)
-            # stop the server on port 5433, allocate 22528 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';
+            # check whether the server on port 5433 is meant to use the idle pages (8000 huge pages of 2 MB). If it is not, release them
+            # stop the server on port 5433, allocate 20480 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("pages are idle, and memory is too small for one that requests them", |m| {
             m.more(4096);
             m.other(70 * GB, 4096, TRY);

@@ -252,18 +252,10 @@ fn on_small_pages() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
-            # stop here if psql failed
-            sysctl -w vm.nr_hugepages=537
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
-            # restart PostgreSQL (ends all sessions)"#]])
+            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]])
         .see("status", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
-            # stop here if psql failed
-            sysctl -w vm.nr_hugepages=537
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
-            # restart PostgreSQL (ends all sessions)"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
         when("shared_memory_type = sysv, and memory is too small for the rest of the pool", |m| {
             m.on_small_pages(10 * GB, 4000);
             m.file("etc/sysctl.d/hugepages.conf", None);
@@ -273,10 +265,10 @@ fn on_small_pages() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # free 1503 MB of memory, or lower shared_buffers to 8223MB: too little memory is available for the pool"#]])
+            # release 656 huge pages of 2 MB if no other program needs them, lower shared_buffers to 8416MB, or add 1311 MB of memory or swap: too little memory is available"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 4000 huge pages of 2 MB (8000 MB) are idle: PostgreSQL needs none of them.
-            # as huge_pages"#]]),
+            # if no other program needs 4000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=0"#]]),
         when("huge_pages = off", |m| {
             m.fall_back(537);
             m.off();

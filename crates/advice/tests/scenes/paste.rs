@@ -14,7 +14,7 @@ use advice::{
     plan::how_to_set,
     render, runbook,
 };
-use host::{server::state::SharedMemoryType, units::PageSize};
+use host::units::PageSize;
 
 use expect_test::expect;
 
@@ -228,7 +228,7 @@ fn bash_finds_syntax_errors() {
 /// A machine that needs changes of a setting and of a pool.
 fn two_places(m: &mut Scene, host: &str, port: u16) {
     m.fall_back(0);
-    m.state.server.shared_memory_type = SharedMemoryType::Sysv;
+    m.state.server.huge_page_size_bytes = Some(16 << 20);
     m.facts.connection.address = Some((host.into(), port));
 }
 
@@ -237,14 +237,14 @@ fn psql_lines_reach_this_server() {
     test(vec![
         when("several clusters share the socket directory", |m| two_places(m, "/var/run/postgresql", 5433))
             .see("status", expect![[r#"
-                warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-                env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
+                warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+                env -i PATH="$PATH" runuser --pty -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c "ALTER SYSTEM SET huge_page_size = 0;" </dev/null
                 # stop here if psql failed
                 sysctl -w vm.nr_hugepages=537
                 if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]])
             .see("runbook", expect![[r#"
-                ALTER SYSTEM SET shared_memory_type = 'mmap';
+                ALTER SYSTEM SET huge_page_size = 0;
                 sysctl -w vm.nr_hugepages=537
                 if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]]),
@@ -253,16 +253,16 @@ fn psql_lines_reach_this_server() {
             m.facts.connection.user = Some("pg user".to_owned());
         })
         .see("status", expect![[r#"
-            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            env -i PATH="$PATH" runuser --pty -u 'pg user' -- psql -X -h '/srv/it'\''s mine' -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';" </dev/null
+            warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+            env -i PATH="$PATH" runuser --pty -u 'pg user' -- psql -X -h '/srv/it'\''s mine' -p 5432 -d postgres -c "ALTER SYSTEM SET huge_page_size = 0;" </dev/null
             # stop here if psql failed
             sysctl -w vm.nr_hugepages=537
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
         when("a name cannot be quoted", |m| two_places(m, "/srv/\u{1b}[2J", 5432))
             .see("status", expect![[r#"
-                warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-                # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
+                warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+                # in a superuser's session on this server: ALTER SYSTEM SET huge_page_size = 0;
                 sysctl -w vm.nr_hugepages=537
                 if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)"#]]),
@@ -271,9 +271,9 @@ fn psql_lines_reach_this_server() {
             m.facts.connection.user = None;
         })
         .see("status", expect![[r#"
-            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
+            warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
             # as a superuser of PostgreSQL:
-            psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET shared_memory_type = 'mmap';"
+            psql -X -h /run/postgresql -p 5432 -d postgres -c "ALTER SYSTEM SET huge_page_size = 0;"
             # stop here if psql failed
             # as root:
             sysctl -w vm.nr_hugepages=537
@@ -284,8 +284,8 @@ fn psql_lines_reach_this_server() {
             m.facts.connection.address = None;
         })
         .see("status", expect![[r#"
-            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
+            warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+            # in a superuser's session on this server: ALTER SYSTEM SET huge_page_size = 0;
             sysctl -w vm.nr_hugepages=537
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)"#]]),
@@ -294,8 +294,8 @@ fn psql_lines_reach_this_server() {
             m.container();
         })
         .see("status", expect![[r#"
-            warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';
+            warning no_such_size: On 4 kB pages: huge_pages = try fell back. huge_page_size asks for 16 MB pages; the kernel has 2 MB, 1 GB.
+            # in a superuser's session on this server: ALTER SYSTEM SET huge_page_size = 0;
             # on the node, as root:
             sysctl -w vm.nr_hugepages=537
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
