@@ -80,13 +80,26 @@ sub grouped
 }
 
 my @machines;
-for ([ 'try' ], [ 'sysv', shared_memory_type => 'sysv' ], [ 'a size that does not exist', huge_page_size => '3MB' ])
+for ([ 'try' ], [ 'a size that does not exist', huge_page_size => '3MB' ])
 {
 	my ($cause, @settings) = @$_;
 	push @machines, [ "$cause, no pool", sub { from(0, @settings) } ];
 	push @machines, [ "$cause, a pool that is short", sub { from($need - 3, @settings) } ];
 	push @machines, [ "$cause, a pool set after the start", sub { from(0, @settings); set_pool($kb, $need) } ];
 }
+# sysv can be intended, so its remedy is a question with the way to mmap.
+sub from_sysv
+{
+	my ($pages) = @_;
+	from($pages, shared_memory_type => 'sysv');
+	my $remedy = $node->safe_psql('postgres', q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages'));
+	my ($back) = $remedy =~ /^# do nothing if .*; otherwise (ALTER SYSTEM SET .*;)/;
+	is($back, q(ALTER SYSTEM SET shared_memory_type = 'mmap';), 'sysv: the way to mmap') or diag($remedy);
+	return $node->safe_psql('postgres', $back);
+}
+push @machines,
+  [ 'mmap after sysv, no pool', sub { from_sysv(0) } ],
+  [ 'mmap after sysv, a pool that is short', sub { from_sysv($need - 3) } ];
 for my $huge_pages ('try', 'on')
 {
 	push @machines, [ "$huge_pages, the pool removed", sub { from($need, huge_pages => $huge_pages); set_pool($kb, 0) } ];

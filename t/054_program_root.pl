@@ -428,11 +428,11 @@ PERL
 # into its terminal (TIOCSTI).
 SKIP:
 {
-	restarts($node, shared_memory_type => 'sysv');
+	restarts($node, huge_page_size => '3MB');
 	my $remedy = decoded((as_root("status $own --format json"))[1])->{remedy};
 	my ($before, $after) = $remedy =~ /^(env .* runuser .* -- )psql .*?( <\S+)$/m;
 	ok($after, 'a remedy with SQL');
-	restarts($node, shared_memory_type => 'mmap');
+	restarts($node, huge_page_size => 0);
 	written("$scratch/has.pl", <<'PERL');
 my $terminal = (split ' ', do { open my $f, '<', '/proc/self/stat'; <$f> } =~ s/.*\)//r)[4];
 print join(' ', 'has', $terminal, (map { readlink "/proc/self/fd/$_" } 0 .. 2), $ENV{SECRET} // 'none'), "\n";
