@@ -24,10 +24,15 @@ SELECT count(*) AS differences FROM (
 ) AS r FULL JOIN unplanned USING (step, where_to_run, command)
 WHERE r IS NULL OR unplanned IS NULL;
 
--- A planned setting is changed, or a person has to decide.
-SELECT bool_or(command ~ 'ALTER SYSTEM SET max_connections = \d+' AND where_to_run = 'SQL'
-               OR where_to_run IS NULL) AS is_planned
-FROM hugeinfo_runbook(jsonb_build_object('max_connections', current_setting('max_connections')::int + 100)::text);
+-- A planned setting is changed. Only where nothing can be changed without a plan, either, a person has
+-- to decide.
+CREATE TEMPORARY VIEW host AS
+SELECT coalesce(bool_and(where_to_run = ''), false) AS is_fixed FROM unplanned;
+SELECT coalesce(bool_or(command ~ 'ALTER SYSTEM SET max_connections = \d+' AND where_to_run = 'SQL'), false)
+       OR host.is_fixed AS is_planned
+FROM host LEFT JOIN hugeinfo_runbook(jsonb_build_object('max_connections', current_setting('max_connections')::int + 100)::text) AS r
+    ON true
+GROUP BY host.is_fixed;
 
 -- Settings that the server already has are not changed, in any notation.
 SELECT count(*) AS differences FROM (
@@ -43,15 +48,13 @@ SELECT count(*) AS differences FROM (
 ) AS r FULL JOIN unplanned USING (step, where_to_run, command)
 WHERE r IS NULL OR unplanned IS NULL;
 
--- Settings that change no size are also changed, with one statement per row, or a person has to
--- decide.
-SELECT coalesce(bool_or(command = 'ALTER SYSTEM SET hot_standby = ''off'';'), is_decision) AS hot_standby,
-       coalesce(bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0;'), is_decision) AS max_wal_senders,
-       bool_or(instruction ~ '^(restart|stop) PostgreSQL') OR is_decision AS restart,
+-- Settings that change no size are also changed, with one statement per row.
+SELECT coalesce(bool_or(command = 'ALTER SYSTEM SET hot_standby = ''off'';'), false) OR host.is_fixed AS hot_standby,
+       coalesce(bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0;'), false) OR host.is_fixed AS max_wal_senders,
+       coalesce(bool_or(instruction ~ '^(restart|stop) PostgreSQL'), false) OR host.is_fixed AS restart,
        count(*) FILTER (WHERE where_to_run = 'SQL' AND command ~ ';.') AS of_several
-FROM (SELECT *, bool_and(where_to_run IS NULL) OVER () AS is_decision
-      FROM hugeinfo_runbook('{"hot_standby": "off", "max_wal_senders": 0}')) AS r
-GROUP BY is_decision;
+FROM host LEFT JOIN hugeinfo_runbook('{"hot_standby": "off", "max_wal_senders": 0}') AS r ON true
+GROUP BY host.is_fixed;
 
 -- The same errors as in hugeinfo_plan.
 SELECT count(*) > 0 AS pairs FROM hugeinfo_runbook('shared_buffers=40MB max_connections=60');

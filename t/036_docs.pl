@@ -26,6 +26,7 @@ use Test::More;
 	}
 	isnt(scalar(() = differences($shown, "$shown c    | 1 kB  |\n", {})), 0, 'the shape: an additional row is an error');
 	is_deeply([ differences("$shown …\n", "$shown c    | 1 kB  |\n", {}) ], [], 'the shape: more rows after an ellipsis');
+	is_deeply([ differences($shown =~ s/^( b )/ …\n$1/mr, "$shown c    | 1 kB  |\n", {}) ], [], 'the shape: rows left out before others');
 	is_deeply([ differences($shown, $other->('41 MB', ''), { size => 1 }) ], [], 'the shape: a column that varies');
 }
 

@@ -469,7 +469,7 @@ forget();
 	pools_of_one_size($kb, 200);
 	limit_group('pod', 'fault', $kb, 0);
 	in_group('pod', sub {
-		like((hugeinfo('preflight', @here, '--probe'))[1], qr/could not provide all of them \(SIGBUS\)\. A server would crash/, 'probe: a limit of 0');
+		like((hugeinfo('preflight', @here, '--probe'))[1], qr/could not allocate all of them \(SIGBUS\)\. A server would crash/, 'probe: a limit of 0');
 		is((hugeinfo('preflight', '-c', 'huge_pages=off'))[0], 0, 'preflight: on small pages, a new server would start');
 		is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'json'))[0], 0, 'plan: works there');
 		is((hugeinfo('fit', '--pod'))[0], 3, 'fit: nothing fits');

@@ -91,7 +91,7 @@ SKIP:
 
 		($status, $out) = preflight();
 		is($status, 1, "$name: preflight: exit status");
-		like($out, qr/^Probe: the kernel reserved .*, but could not provide all of them \(SIGBUS\)/m, "$name: preflight: the probe");
+		like($out, qr/^Probe: the kernel reserved .*, but could not allocate all of them \(SIGBUS\)/m, "$name: preflight: the probe");
 		($status, $out, $data) = initdb(options_of_initdb());
 		is($status, 0, "$name: initdb as the page says") or diag($out);
 		is(file_says($data, 'huge_pages'), 'off', "$name: its huge_pages");

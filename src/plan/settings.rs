@@ -21,10 +21,10 @@ use crate::{
     },
 };
 
-/// The list for messages, with others that can be planned as well.
-fn names(also: &[&'static str]) -> Vec<&'static str> {
+/// The names of all settings, with others that can be planned as well.
+fn names(also: &[&'static str]) -> impl Iterator<Item = &'static str> {
     let sizing = SIZING.into_iter().filter_map(|name| name.to_str().ok());
-    sizing.chain(also.iter().copied()).collect()
+    sizing.chain(also.iter().copied())
 }
 
 /// The default of a setting that affects huge pages, or that a standby shares with its primary.
@@ -36,7 +36,7 @@ pub(super) fn default(name: &CStr) -> String {
     }
 }
 
-const KNOWN: &str = "These settings can be planned";
+const KNOWN: &str = "Settings that determine the size of shared memory can be planned, such as shared_buffers and max_connections.";
 
 fn members(settings: Option<Jsonb>) -> Result<Vec<Member>, Error> {
     let is_null = || {
@@ -99,21 +99,20 @@ impl Planned {
                 .into_iter()
                 .find(|known| known.to_bytes() == lower.as_bytes())
             else {
-                let names = names(also);
                 let c_name = CString::new(lower.as_str()).ok();
                 // A library can allocate shared memory.
                 if !lower.contains("librar") && c_name.is_some_and(|name| is_defined(&name)) {
                     return Err(Error::invalid(format!(
                         "setting \"{lower}\" does not change the size of shared memory"
                     ))
-                    .hint(format!("{KNOWN}: {}.", names.join(", "))));
+                    .hint(KNOWN));
                 }
-                let near = nearest(&lower, names.iter().copied());
-                let near =
-                    near.map_or_else(String::new, |near| format!("Did you mean \"{near}\"? "));
+                let hint = match nearest(&lower, names(also)) {
+                    Some(near) => format!("Did you mean \"{near}\"?"),
+                    None => KNOWN.to_owned(),
+                };
                 return Err(
-                    Error::invalid(format!("setting \"{name}\" cannot be planned"))
-                        .hint(format!("{near}{KNOWN}: {}.", names.join(", "))),
+                    Error::invalid(format!("setting \"{name}\" cannot be planned")).hint(hint),
                 );
             };
             let Some(value) = value else {

@@ -1,11 +1,5 @@
 //! The columns of a pool, for `hugeinfo_pools` and `hugeinfo_plan`.
 
-use advice::{
-    model::{forecast::Forecast, machine::Machine},
-    plan, render,
-};
-use host::units::PageSize;
-
 /// Like [`functions`](super::functions), for functions that return pools: with their own columns
 /// first, and more between the identity and the contents of a pool.
 macro_rules! pool_functions {
@@ -78,7 +72,7 @@ macro_rules! pool_functions {
                 /// server's own cgroup.
                 name!(cgroup_reserved_bytes, Option<i64>),
                 /// Lines to paste into a root shell that set the pool to recommended_nr_hugepages,
-                /// now and at boot.
+                /// now and at boot, with the huge_page_size that the server needs.
                 name!(how_to_set, Option<String>),
             );
             $($functions)+
@@ -123,16 +117,10 @@ macro_rules! pool_row {
             figure(cgroup.and_then(|limits| limits.reservation_limit)),
             figure(cgroup.and_then(|limits| limits.reservation_use)),
             forecast
-                .and_then(|forecast| $crate::views::pool::how_to_set($machine, forecast))
+                .and_then(|forecast| advice::render::how_to_set($machine, forecast))
                 .map($crate::postgres::encoding::shown_lines),
         )
     }};
-}
-
-/// The commands for the recommended number of pages.
-pub(super) fn how_to_set(machine: &Machine, forecast: &Forecast) -> Option<String> {
-    let size = PageSize(forecast.pool.page_bytes);
-    render::remedy(machine, &plan::how_to_set(machine, size))
 }
 
 pub(super) use pool_functions;

@@ -34,18 +34,26 @@ impl CheckResult {
 }
 
 /// Groups checks by their remedy: one cause is one problem. In each problem and among the problems,
-/// the worst check comes first.
+/// the worst check comes first. If memory runs out after the next start, `memory_left` has the cause
+/// of `restart`, although less memory can be enough for it.
 pub fn problems<'a>(
     checks: impl IntoIterator<Item = &'a CheckResult>,
 ) -> Vec<Vec<&'a CheckResult>> {
     let mut checks: Vec<_> = checks.into_iter().collect();
     checks.sort_by_key(|check| Reverse(check.finding.status));
     let cause = |check: &CheckResult| check.same_as.unwrap_or(check.id);
+    let fails_to_start = |check: &CheckResult| {
+        check.id == CheckId::Restart && check.finding.status == Status::Critical
+    };
+    let is_same = |one: &CheckResult, other: &CheckResult| {
+        cause(one) == cause(other)
+            || fails_to_start(one) && other.finding.code == "would_run_out_of_memory"
+    };
     let mut problems: Vec<Vec<&CheckResult>> = Vec::new();
     for check in checks {
         let known = problems
             .iter_mut()
-            .find(|problem| problem.iter().any(|other| cause(other) == cause(check)));
+            .find(|problem| problem.iter().any(|other| is_same(other, check)));
         match known {
             Some(problem) => problem.push(check),
             None => problems.push(vec![check]),

@@ -360,7 +360,7 @@ fn about_pending(machine: &Machine, findings: &Findings, decision: &Decision) ->
     let undo = checks::undo_for_memory(machine)?;
     let text = match Plan::complete(machine, findings, Pending::Restart) {
         Ok(_) => format!(
-            "{undo}, or plan it first ({}): the segment does not fit on small pages",
+            "{undo}; or plan it first, because the segment does not fit on small pages: {}",
             runbook_of_pending(machine)
         ),
         Err(_) => format!("{undo}; otherwise, {decision}"),

@@ -100,7 +100,9 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
             CheckId::Restart => on_command_line(machine),
             _ => None,
         };
-        lines.extend(more.map_or_else(Vec::new, |text| labeled("", &text)));
+        // A server that does not run has no page tables yet.
+        let label = if found.is_some() { "" } else { label };
+        lines.extend(more.map_or_else(Vec::new, |text| labeled(label, &text)));
     }
     let shown = [
         CheckId::PageTables,

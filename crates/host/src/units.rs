@@ -144,6 +144,32 @@ pub fn kubernetes_size(size: PageSize) -> String {
     }
 }
 
+/// The setting that requests huge pages of this size, as in `postgresql.conf`.
+pub fn huge_page_size_setting(size: PageSize) -> String {
+    format!("huge_page_size = {}", setting_value(size.0))
+}
+
+/// A size as PostgreSQL shows it: a whole number of the largest possible unit.
+///
+/// ```
+/// use host::units::setting_value;
+///
+/// assert_eq!(setting_value(300 << 20), "300MB");
+/// assert_eq!(setting_value(1025 << 20), "1025MB");
+/// assert_eq!(setting_value(2 << 40), "2TB");
+/// assert_eq!(setting_value(0), "0");
+/// ```
+pub fn setting_value(bytes: u64) -> String {
+    let units = [(1_u64 << 40, "TB"), (1 << 30, "GB"), (1 << 20, "MB")];
+    let unit = units
+        .into_iter()
+        .find(|(unit, _)| bytes.is_multiple_of(*unit));
+    match (bytes, unit.unwrap_or((1 << 10, "kB"))) {
+        (0, _) => "0".to_owned(),
+        (bytes, (unit, name)) => format!("{}{name}", bytes / unit),
+    }
+}
+
 /// Huge pages as a resource of Kubernetes: `hugepages-2Mi: 1074Mi`.
 pub fn kubernetes_resource(bytes: Bytes, size: PageSize) -> String {
     let megabytes = bytes.megabytes_at_least();

@@ -215,12 +215,10 @@ fn to_nagios(machine: &Machine, row: StatusRow, checks: &[CheckResult], is_whole
         let status = first.finding.status.as_str().to_uppercase();
         let _ = writeln!(text, "{status}: {name}: {}", printable(&first.finding.text));
         let remedies = problem.iter().map(|check| &check.remedy);
-        let remedy = remedies
-            .into_iter()
-            .find(|remedy| !matches!(remedy, Remedy::As(_)));
-        let remedy = remedy.and_then(|remedy| render::remedy(machine, remedy));
-        for line in indented(remedy).lines() {
-            let _ = writeln!(text, "{}", printable(line));
+        for remedy in remedies.filter(|remedy| !matches!(remedy, Remedy::As(_))) {
+            for line in indented(render::remedy(machine, remedy)).lines() {
+                let _ = writeln!(text, "{}", printable(line));
+            }
         }
         if !same.is_empty() {
             let _ = writeln!(text, "    # same cause: {}", names(same));

@@ -91,7 +91,7 @@ pub(crate) fn within<T: Send + 'static>(
 pub(crate) fn caught<T>(read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let failed = |_| {
         Err(Error::new(
-            "hugeinfo failed (a bug); its message is on stderr",
+            "hugeinfo failed because of a bug; stderr has the message",
         ))
     };
     panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(failed)

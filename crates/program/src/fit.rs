@@ -6,7 +6,7 @@ use advice::model::{
     memory,
 };
 use clap::Args;
-use host::units::{Bytes, PageSize, Pages, huge_pages};
+use host::units::{Bytes, PageSize, Pages, huge_page_size_setting, huge_pages};
 use serde_json::json;
 
 use crate::{
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             format!("{json:#}\n")
         }
         Format::Text => {
-            let size_setting = plan::requested_size(&machine).map(plan::size_setting);
+            let size_setting = plan::requested_size(&machine).map(huge_page_size_setting);
             format!(
                 "shared_buffers = {setting}\n{}# {} of {}; {} unused at the end\n",
                 size_setting.map_or(String::new(), |setting| setting + "\n"),

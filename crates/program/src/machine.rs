@@ -40,7 +40,7 @@ use host::{
         state::{Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType, State},
         visibility,
     },
-    units::parse_size,
+    units::{parse_size, setting_value},
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -240,10 +240,10 @@ fn watched(
     let huge_page_size = server.huge_page_size_bytes.unwrap_or_default();
     let values = [
         server.huge_pages.as_str().to_owned(),
-        format!("{}kB", huge_page_size >> 10),
+        setting_value(huge_page_size),
         server.shared_memory_type.as_str().to_owned(),
         settings.max_connections.to_string(),
-        format!("{}kB", settings.shared_buffers_bytes >> 10),
+        setting_value(settings.shared_buffers_bytes),
     ];
     let values = WATCHED.into_iter().zip(values);
     values

@@ -267,7 +267,7 @@ fn read_as_root<T: DeserializeOwned>(
 ) -> Result<T, Error> {
     if server.is_only_found {
         return Err(Error::with_hint(
-            "the next start is unknown, because root runs PostgreSQL only for servers that are named",
+            "the next start is unknown, because root runs PostgreSQL only for servers that you name",
             format!("If you trust its configuration: {}", server.named_by()),
         ));
     }

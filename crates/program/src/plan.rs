@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use advice::{
     model::{forecast::Forecast, machine::Machine, other_host},
-    plan, render,
+    render,
 };
 use clap::{Args, ValueEnum};
 use host::{
     linux::{hugepages, meminfo, pages, root::Root},
     server::state::{HugePages, Server, SharedMemoryType},
-    units::{Bytes, PageSize, Pages, huge_pages, kubernetes_resource},
+    units::{Bytes, PageSize, Pages, huge_page_size_setting, huge_pages, kubernetes_resource},
 };
 use serde_json::json;
 
@@ -124,11 +124,6 @@ pub(crate) fn requested_size(machine: &Machine) -> Option<PageSize> {
     machine.next_start().huge_page_size_bytes.map(PageSize)
 }
 
-/// The setting for a page size, as in `postgresql.conf`.
-pub(crate) fn size_setting(size: PageSize) -> String {
-    format!("huge_page_size = {}", size.to_string().replace(' ', ""))
-}
-
 /// The pool that the settings select.
 pub(crate) fn target(machine: &Machine) -> Result<Forecast, Error> {
     Forecast::for_target(machine)
@@ -162,8 +157,7 @@ impl Planning {
                     .to_owned(),
             );
         }
-        let size = PageSize(forecast.pool.page_bytes);
-        render::remedy(&self.machine, &plan::how_to_set(&self.machine, size))
+        render::how_to_set(&self.machine, forecast)
     }
 
     fn text(&self) -> String {
@@ -193,10 +187,6 @@ impl Planning {
                 huge_pages(forecast.required, size),
                 forecast.tail_waste
             );
-            let setting = requested_size(&self.machine).filter(|requested| *requested == size);
-            if let Some(size) = setting {
-                let _ = writeln!(text, "    # postgresql.conf: {}", size_setting(size));
-            }
             for line in self
                 .how_to_set(&forecast)
                 .iter()
@@ -255,8 +245,12 @@ impl Planning {
         let size = PageSize(target.pool.page_bytes);
         let resource = kubernetes_resource(target.required * size, size);
         let values = format!("{{ memory: 2Gi, {resource} }}");
+        let setting = match target.is_default {
+            Some(true) => String::new(),
+            _ => format!("# postgresql.conf: {}\n", huge_page_size_setting(size)),
+        };
         Ok(format!(
-            "# {} for {} of shared memory, {} more than shared_buffers.\n\
+            "# {} for {} of shared memory, {} more than shared_buffers.\n{setting}\
              # memory: set it for processes and page cache; shared memory is not part of it.\n\
              resources:\n  requests: {values}\n  limits: {values}\n",
             huge_pages(target.required, size),

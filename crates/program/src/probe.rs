@@ -70,7 +70,7 @@ impl Outcome {
             Self::All => format!("Probe: the kernel allocated {pages}."),
             Self::Refused(why) => format!("Probe: the kernel refused {pages}: {why}."),
             Self::Killed(7) => format!(
-                "Probe: the kernel reserved {pages}, but could not provide all of them (SIGBUS). A server would crash."
+                "Probe: the kernel reserved {pages}, but could not allocate all of them (SIGBUS). A server would crash."
             ),
             Self::Killed(signal) => {
                 format!(

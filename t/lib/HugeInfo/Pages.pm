@@ -139,13 +139,13 @@ my $REFERENCE_SQL = slurp_file("$ROOT/docs/reference.sql");
 
 sub reference_sql { return $REFERENCE_SQL }
 
-# Parses psql's output, aligned or expanded, to columns and rows. A row of "…" stands for more rows.
+# Parses psql's output, aligned or expanded, to columns and rows. A line of "…" stands for more rows.
 sub _table
 {
 	my ($text) = @_;
-	my @lines = grep { /\S/ } split /\n/, $text;
-	my %table = (columns => [], rows => [], more => scalar(@lines && $lines[-1] =~ /^\s*…\s*$/));
-	pop @lines if $table{more};
+	my @all = grep { /\S/ } split /\n/, $text;
+	my @lines = grep { !/^\s*…\s*$/ } @all;
+	my %table = (columns => [], rows => [], more => @lines < @all);
 	return \%table unless @lines;
 	if ($lines[0] =~ /^-\[ RECORD/)
 	{

@@ -46,7 +46,10 @@ pages.
 
 fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
-    let all = machine.nodes().ok_or("the NUMA nodes cannot be read")?;
+    let all = match machine.nodes() {
+        Some(all) => all,
+        None => machine.facts.nodes.as_ref()?,
+    };
     let with_memory = all
         .iter()
         .filter(|node| node.memory.total != Some(0))

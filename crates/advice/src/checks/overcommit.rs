@@ -53,6 +53,7 @@ fn judge(machine: &Machine) -> Judgment {
     let ratio = limit.and_then(|limit| limit.ratio);
     let taken = pools.zip(ratio).map(|(pools, ratio)| pools.percent(ratio));
     let finding = if mode == 2 {
+        machine.state.usage.as_ref()?;
         let limit = limit.ok_or("/proc/meminfo has no CommitLimit")?;
         let taken = taken.filter(|bytes| *bytes > Bytes(0));
         let by_pools = taken.map_or_else(String::new, |bytes| {

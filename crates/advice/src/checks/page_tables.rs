@@ -37,6 +37,7 @@ connection pooler. [`hugeinfo_page_tables`](processes.md#estimated-savings) has 
 fn judge(machine: &Machine) -> Judgment {
     let facts = whole(machine)?;
     let total = total(machine).ok_or("the kernel reports page tables for no process")?;
+    machine.state.meminfo.as_ref()?;
     let ram = machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
     let segment = Bytes(machine.state.needed_bytes());
     let count = machine.state.processes.len();

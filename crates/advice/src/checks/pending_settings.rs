@@ -121,7 +121,7 @@ fn of_files(machine: &Machine) -> Judgment {
         Files::NotNamed(command) => {
             return Err(Unknown(format!(
                 "its files have changed since it started, or only PostgreSQL can evaluate them, \
-                 and root runs PostgreSQL only for servers that are named ({command})"
+                 and root runs PostgreSQL only for servers that you name ({command})"
             )));
         }
     })

@@ -90,6 +90,7 @@ fn judge(machine: &Machine) -> Judgment {
     machine.state.pools.as_ref()?;
     machine.state.segment.as_ref()?;
     let targets = targets(machine).ok_or("the page size of the segment is unknown")?;
+    machine.state.meminfo.as_ref()?;
     machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
     let Some(large) = largest_idle(machine) else {
         let unused =

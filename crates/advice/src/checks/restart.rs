@@ -138,7 +138,7 @@ pub(crate) fn undo_for_memory(machine: &Machine) -> Option<String> {
     let back: Vec<_> = back
         .map(|back| back.trim_end_matches(';').to_owned())
         .collect();
-    (!back.is_empty()).then(|| format!("undo the pending change ({})", back.join("; ")))
+    (!back.is_empty()).then(|| format!("undo the pending change: {}", back.join(" and ")))
 }
 
 /// The change that restores the value with which the server runs, or leaves sysv. `ALTER SYSTEM

@@ -523,7 +523,7 @@ fn lower_pools_at_boot(machine: &Machine, by: Bytes) -> Option<Decision> {
         rest = rest - fewer * size;
         if fewer > Pages(0) {
             texts.push(format!(
-                "lower {} from {pages} to at most {}; {}",
+                "lower {} from {pages} to at most {} ({})",
                 request.place,
                 huge_pages(pages - fewer, size),
                 match needed {

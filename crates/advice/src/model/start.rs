@@ -6,7 +6,7 @@ use host::server::state::{AllowedNodes, HugePages, SharedMemoryType};
 use host::{
     escape,
     linux::{error::Absence, hugepages::Pool},
-    units::{Bytes, PageSize, Pages, huge_pages},
+    units::{Bytes, PageSize, Pages, huge_page_size_setting, huge_pages},
 };
 
 use crate::model::{
@@ -111,7 +111,11 @@ impl fmt::Display for Reason {
                 let needed = huge_pages(*required, *size);
                 write!(f, "Needs {needed}; {available} {verb} available.")?;
                 match other {
-                    Some(other) => write!(f, " There are enough {other} pages."),
+                    Some(other) => write!(
+                        f,
+                        " There are enough {other} pages for a start with {}.",
+                        huge_page_size_setting(*other)
+                    ),
                     None => Ok(()),
                 }
             }

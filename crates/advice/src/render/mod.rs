@@ -5,8 +5,13 @@ mod commands;
 pub use commands::{Place, command, data, instruction, place, why};
 pub(crate) use commands::{condition, conditional, more_at_boot, setting, to_keep};
 
-use super::{decision::Decision, plan::Remedy};
-use crate::model::{machine::Machine, step::Step};
+use super::{
+    decision::Decision,
+    plan::{self, Remedy},
+    thresholds::ASSUMED_USE_PERCENT,
+};
+use crate::model::{forecast::Forecast, machine::Machine, step::Step};
+use host::units::{PageSize, huge_page_size_setting};
 
 /// The remedy as text that can be pasted: commands are commands, everything else is a comment.
 /// SQL alone is for psql; as soon as a shell is needed, SQL is passed to psql from the shell. A
@@ -90,6 +95,27 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
     }
+}
+
+/// The remedy for the number of pages of a pool, with the memory that is assumed if it is unknown,
+/// as for another host, and the setting that a server needs for another page size than the default.
+pub fn how_to_set(machine: &Machine, pool: &Forecast) -> Option<String> {
+    let size = PageSize(pool.pool.page_bytes);
+    let how = plan::how_to_set(machine, size);
+    let mut lines = vec![remedy(machine, &how)?];
+    let is_about_memory = matches!(
+        how,
+        Remedy::NeedsDecision(Decision::FreeMemory { .. } | Decision::LowerSharedBuffers { .. })
+    );
+    if is_about_memory && machine.usage().and_then(|usage| usage.available).is_none() {
+        let assumed = format!("other programs are assumed to use {ASSUMED_USE_PERCENT}% of RAM");
+        lines.push(comment("#", &assumed));
+    }
+    if pool.is_default != Some(true) {
+        let setting = huge_page_size_setting(size);
+        lines.push(comment("#", &format!("postgresql.conf: {setting}")));
+    }
+    Some(lines.join("\n"))
 }
 
 fn comment(mark: &str, text: &str) -> String {

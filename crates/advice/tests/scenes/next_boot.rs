@@ -113,13 +113,13 @@ fn reboot() {
         .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot. 737 are needed if the 200 that no visible server holds (hugeinfo_holders) are also needed after the boot."]),
         when("the boot sets up too much", |m| m.asked(31_744)).see("reboot", expect![[r#"
             warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB at boot, 7455 MB more than other programs leave.
-            # lower /etc/sysctl.d/hugepages.conf:1 from 31744 to at most 28016 huge pages of 2 MB; 537 are needed"#]]),
+            # lower /etc/sysctl.d/hugepages.conf:1 from 31744 to at most 28016 huge pages of 2 MB (537 are needed)"#]]),
         when("the boot sets up too many 1 GB pages", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=60");
         })
         .see("reboot", expect![[r#"
             warning too_many_at_boot: The next boot sets up 61 GB in huge pages, 6481 MB more than other programs leave.
-            # lower /proc/cmdline (hugepagesz=1G hugepages=60) from 60 to at most 53 huge pages of 1 GB; 0 are needed"#]]),
+            # lower /proc/cmdline (hugepagesz=1G hugepages=60) from 60 to at most 53 huge pages of 1 GB (0 are needed)"#]]),
         when("lines for two pools need a person", |m| {
             m.ram(128 * GB);
             m.on_small_pages(10 * GB, 0);
@@ -147,7 +147,7 @@ fn reboot() {
         })
         .see("reboot", expect![[r#"
             warning too_many_at_boot: The next boot sets up 148 GB in huge pages, 93 GB more than other programs leave.
-            # lower /etc/sysctl.d/hugepages.conf:1 from 40000 to at most 537 huge pages of 2 MB; 537 are needed, and lower /proc/cmdline (hugepagesz=1G hugepages=70) from 70 to at most 53 huge pages of 1 GB; 0 are needed"#]]),
+            # lower /etc/sysctl.d/hugepages.conf:1 from 40000 to at most 537 huge pages of 2 MB (537 are needed), and lower /proc/cmdline (hugepagesz=1G hugepages=70) from 70 to at most 53 huge pages of 1 GB (0 are needed)"#]]),
         when("a line sets pages that other programs use", |m| {
             m.fall_back(0);
             m.asked(26_624);
@@ -175,7 +175,7 @@ fn reboot() {
         )
         .see("reboot", expect![[r#"
             warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB at boot, 7455 MB more than other programs leave.
-            # lower /etc/sysctl.d/hugepages.conf:1 from 31744 to at most 28016 huge pages of 2 MB; 0 are needed"#]]),
+            # lower /etc/sysctl.d/hugepages.conf:1 from 31744 to at most 28016 huge pages of 2 MB (0 are needed)"#]]),
         when(
             "the server is turned off, and nothing requests pages",
             |m| {
@@ -193,7 +193,7 @@ fn reboot() {
         })
         .see("reboot", expect![[r#"
             warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 26624 huge pages of 2 MB at boot, 32 GB more than other programs leave.
-            # lower /etc/sysctl.d/hugepages.conf:1 from 26624 to at most 10121 huge pages of 2 MB; 0 are needed"#]]),
+            # lower /etc/sysctl.d/hugepages.conf:1 from 26624 to at most 10121 huge pages of 2 MB (0 are needed)"#]]),
         when("a typo requests more than RAM, and the pool has taken most of it", |m| {
             m.more(21_000);
             m.asked(81_920);
@@ -201,13 +201,13 @@ fn reboot() {
         })
         .see("reboot", expect![[r#"
             warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 81920 huge pages of 2 MB at boot, 118 GB more than other programs leave.
-            # lower /etc/sysctl.d/hugepages.conf:1 from 81920 to at most 21393 huge pages of 2 MB; 537 are needed"#]])
+            # lower /etc/sysctl.d/hugepages.conf:1 from 81920 to at most 21393 huge pages of 2 MB (537 are needed)"#]])
         .see("pool_size", expect!["ok idle_by_configuration: 21000 huge pages of 2 MB (41 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed."])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 42 GB and leave 22 GB of 64 GB RAM. 1 GB is available, and 1311 MB should stay available.
             # release 144 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 21393 if no other program needs them, or free or add 287 MB of memory: too little memory is available"#]])
         .see("runbook", expect![[r#"
-            # lower /etc/sysctl.d/hugepages.conf:1 from 81920 to at most 21393 huge pages of 2 MB; 537 are needed
+            # lower /etc/sysctl.d/hugepages.conf:1 from 81920 to at most 21393 huge pages of 2 MB (537 are needed)
             # release 144 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 21393 if no other program needs them, or free or add 287 MB of memory: too little memory is available"#]]),
         when("this server needs all pages of a line that is too large", |m| {
             m.on_small_pages(40 * GB, 0);

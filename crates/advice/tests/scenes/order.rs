@@ -1,6 +1,12 @@
 //! The order of steps and decisions, the way back, and one problem for each cause.
 
-use advice::{model::other_host, plan::how_to_set, render};
+use advice::{
+    answer::Answer,
+    check::{CheckId, Status, problems},
+    model::{other_host, step::Step},
+    plan::how_to_set,
+    render, text,
+};
 use expect_test::expect;
 use host::{
     server::{
@@ -182,6 +188,41 @@ fn one_cause_is_one_problem() {
                        5 root if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 1099 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
                        6 you  restart the server on port 5433 (ends all of its sessions)"#]]),
     ]);
+}
+
+/// A stopped server that is larger than RAM and swap.
+#[test]
+fn start_that_memory_cannot_hold_is_one_problem() {
+    let mut scene = Scene::healthy();
+    scene.on_small_pages(80 * GB, 0);
+    let stopped = scene
+        .machine()
+        .apply(&Step::Stop)
+        .expect("a server that runs");
+    let answer = Answer::of(&stopped);
+    let checks = answer.checks();
+    let critical = checks
+        .iter()
+        .filter(|check| check.finding.status == Status::Critical);
+    let ids: Vec<_> = critical.clone().map(|check| check.id).collect();
+    assert_eq!(ids, [CheckId::Restart, CheckId::MemoryLeft]);
+    assert_eq!(problems(critical).len(), 1);
+    expect![[r#"
+        CRITICAL  A start would fail. Needs 40960 huge pages of 2 MB; 0 are available.
+                  On small pages, the segment takes 80 GB; the kernel refuses more than
+                  RAM and swap (72 GB).
+          2 MB pages      [...............|] 40960 needed, 0 in the pool, 0 in use
+          page tables     Of the shared memory alone, with 100 connections: up to 16 GB.
+                          On 2 MB pages: up to 31 MB.
+          next start      A start would fail. Needs 40960 huge pages of 2 MB; 0 are
+                          available. On small pages, the segment takes 80 GB; the kernel
+                          refuses more than RAM and swap (72 GB).
+          next reboot     /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at
+                          boot; 40960 are needed.
+          same cause      memory_left, pool_filled, pool_growth (as restart)
+          do this  1 you  lower shared_buffers by 17696MB, or add 18056 MB of memory:
+                          too little memory is available for the pool"#]]
+    .assert_eq(&text::text(&stopped, &answer));
 }
 
 /// The default size of another host is a guess: `vm.nr_hugepages` could be for 2 MB pages there.

@@ -250,7 +250,7 @@ fn limit_of_the_next_boot() {
         })
         .see("reboot", expect![[r#"
             warning too_many_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 20000 huge pages of 2 MB at boot, which would leave a CommitLimit of 20 GB; programs need 31 GB.
-            # lower /etc/sysctl.d/hugepages.conf:1 from 20000 to at most 8929 huge pages of 2 MB; 512 are needed"#]]),
+            # lower /etc/sysctl.d/hugepages.conf:1 from 20000 to at most 8929 huge pages of 2 MB (512 are needed)"#]]),
         when("this boot has the same pool and ratio", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
             m.strict(30 * GB);

@@ -133,7 +133,7 @@ fn idle_pages_of_another_size_are_used_first() {
             m.pool(1).free = 34;
         })
         .see("huge_pages", expect![[r#"
-            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 16896 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 16896 huge pages of 2 MB; 0 are available. There are enough 1 GB pages for a start with huge_page_size = 1GB.
             # if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, stop PostgreSQL, sysctl -w vm.nr_hugepages=16896, and start it"#]])
         .see("runbook", expect!["# if no other program needs the 34 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, stop PostgreSQL, sysctl -w vm.nr_hugepages=16896, and start it"]),
         when("memory will run out", |m| {

@@ -223,7 +223,7 @@ fn on_small_pages() {
             m.pool(1).free = 2;
         })
         .see("huge_pages", expect![[r#"
-            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. There are enough 1 GB pages for a start with huge_page_size = 1GB.
             # if no other program needs the 2 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=537"#]]),
         when("the kernel does not have the size that is set", |m| {
             m.fall_back(600);
@@ -585,7 +585,7 @@ fn other_page_sizes() {
             m.pool(1).demote_bytes = Some(2 * MB);
         })
         .see("huge_pages", expect![[r#"
-            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages for a start with huge_page_size = 1GB.
             # if no other program needs the 16 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 16 huge pages of 1 GB (16 GB) are idle: PostgreSQL needs none of them.
@@ -601,7 +601,7 @@ fn other_page_sizes() {
             m.nodes(&[(0, 64 * GB), (0, 64 * GB)]);
         })
         .see("huge_pages", expect![[r#"
-            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages for a start with huge_page_size = 1GB.
             # if no other program needs the 8 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, sysctl -w vm.nr_hugepages=4096"#]]),
         when(
             "the cause is a memory limit, and 1 GB pages are idle",
@@ -613,7 +613,7 @@ fn other_page_sizes() {
             },
         )
         .see("huge_pages", expect![[r#"
-            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages for a start with huge_page_size = 1GB.
             # if no other program needs 20 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             # raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"#]])
         .see("pool_size", expect![[r#"
