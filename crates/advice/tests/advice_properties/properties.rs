@@ -1054,11 +1054,16 @@ pub fn texts_name_what_failed(spec: &Spec, _: &Machine) -> TestCaseResult {
     };
     let failed = |why| SOURCES.map(|path| absent(path, why).to_string());
     let texts = texts(&machine);
-    // If a finding becomes unknown, a text says why.
+    // If a check can no longer be judged, a text says why.
     let before = Answer::of(&known);
     let unknown = Answer::of(&machine).checks().into_iter().find(|check| {
         let was = before.finding(check.id).map(|finding| finding.status);
-        check.finding.status == Status::Unknown && was.is_some_and(|was| was != Status::Unknown)
+        let was_known = was.is_some_and(|was| was != Status::Unknown);
+        // If a server could use all nodes, numa_segment also needs numa_maps. memory_left names all
+        // sources that it needs.
+        let is_other =
+            (check.id, fact) == (CheckId::NumaSegment, 5) || check.id == CheckId::MemoryLeft;
+        check.finding.text.starts_with("Cannot judge") && was_known && !is_other
     });
     let names = |text: &String| failed(why).iter().any(|right| text.contains(right));
     if let Some(check) = unknown {
