@@ -88,7 +88,7 @@ fn fault_limits() {
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, free 7455 MB of memory, or lower shared_buffers by 7456MB: too little memory is available for the pool"#]]),
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 7455 MB of memory, or lower shared_buffers by 7456MB: too little memory is available for the pool"#]]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.state, Some(1074), Some(1074));
         })

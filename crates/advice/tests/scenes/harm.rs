@@ -129,7 +129,7 @@ fn small_pages_that_do_not_fit() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change (set huge_pages to its running value (SHOW huge_pages)); otherwise, release 8848 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 11632 while the server is stopped, lower shared_buffers by 17695MB, or add 17695 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages); otherwise, release 8848 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 11632 while the server is stopped, lower shared_buffers by 17695MB, or add 17695 MB of memory or swap: too little memory is available"#]]),
         when(
             "another page size is pending, and only huge pages fit",
             |m| {
@@ -139,8 +139,8 @@ fn small_pages_that_do_not_fit() {
             },
         )
         .see("restart", expect![[r#"
-            critical would_run_out_of_memory: After a restart, memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change (set huge_page_size to its running value (SHOW huge_page_size)), or plan it first (hugeinfo_runbook('huge_page_size=1GB')): the segment does not fit on small pages"#]]),
+            critical would_run_out_of_memory: After a restart, memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages for a start with huge_page_size = 2MB. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
+            # undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or plan it first, because the segment does not fit on small pages: hugeinfo_runbook('huge_page_size=1GB')"#]]),
         when("a server is turned off, and the pool is idle", |m| {
             m.on_small_pages(30 * GB, 20_000);
             m.off();
@@ -158,8 +158,8 @@ fn small_pages_that_do_not_fit() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 21504 huge pages of 2 MB; 20480 are available. On small pages, the segment takes 42 GB, and other servers 30 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool"#]])
-        .see("runbook", expect!["# undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool"]),
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool"#]])
+        .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, lower shared_buffers by 9504MB, or add 9697 MB of memory: too little memory is available for the pool"]),
         when("a strict commit limit, and a ratio that is enough", |m| {
             m.on_small_pages(8 * GB, 0);
             m.off();
@@ -168,11 +168,11 @@ fn small_pages_that_do_not_fit() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; CommitLimit leaves 37 GB.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, set vm.overcommit_ratio to 57, add 4383 MB of swap, or lower committed memory by as much"#]]),
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, set vm.overcommit_ratio to 57, add 4383 MB of swap, or lower committed memory by as much"#]]),
         when("a segment larger than RAM is pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 80 * GB);
         })
-        .see("runbook", expect!["# undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, lower shared_buffers by 25888MB, or add 26416 MB of memory: too little memory is available for the pool"]),
+        .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, lower shared_buffers by 25888MB, or add 26416 MB of memory: too little memory is available for the pool"]),
     ]);
 }
 

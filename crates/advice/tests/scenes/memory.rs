@@ -231,7 +231,7 @@ fn a_tenth_of_ram() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; 26 GB and 8 GB of swap are available.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, free 4383 MB of memory, or lower shared_buffers by 4384MB: too little memory is available for the pool"#]])
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 4383 MB of memory, or lower shared_buffers by 4384MB: too little memory is available for the pool"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.
             # as restart"#]]),
@@ -258,7 +258,7 @@ fn a_tenth_of_ram() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 12288 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 24 GB; 2 GB and 8 GB of swap are available.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, free 13599 MB of memory, or lower shared_buffers by 13600MB: too little memory is available for the pool"#]]),
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 13599 MB of memory, or lower shared_buffers by 13600MB: too little memory is available for the pool"#]]),
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -378,7 +378,7 @@ fn reserve() {
             warning little_left: The pools hold 150 MB and leave 330 MB of 480 MB RAM. 200 MB is available, and 256 MB should stay available.
             # lower shared_buffers by 66MB, or free or add 56 MB of memory: too little memory is available"#]])
         .see("runbook", expect![[r#"
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, free 66 MB of memory, or lower shared_buffers by 66MB: too little memory is available for the pool
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 66 MB of memory, or lower shared_buffers by 66MB: too little memory is available for the pool
             # lower shared_buffers by 66MB, or free or add 56 MB of memory: too little memory is available"#]]),
         when("the pool was made smaller, and another server takes memory", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
@@ -410,7 +410,7 @@ fn reserve() {
         })
         .see("status", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; 12 GB is available. Settings are pending a restart.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, free 19743 MB of memory, or lower shared_buffers by 19744MB: too little memory is available for the pool"#]])
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 19743 MB of memory, or lower shared_buffers by 19744MB: too little memory is available for the pool"#]])
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 40 GB; 12 GB is available.
             # as restart"#]]),
@@ -481,7 +481,7 @@ fn reserve() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; the kernel refuses more than RAM and swap (72 GB).
-            # undo the pending change (set huge_pages to its running value (SHOW huge_pages); set shared_buffers to its running value (SHOW shared_buffers)); otherwise, lower shared_buffers by 18769MB, or add 18769 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages) and set shared_buffers to its running value (SHOW shared_buffers); otherwise, lower shared_buffers by 18769MB, or add 18769 MB of memory or swap: too little memory is available"#]]),
         when("the kernel refuses no segment", |m| {
             m.file("proc/sys/vm/overcommit_memory", "1\n");
             m.waits(|next| {
@@ -491,7 +491,7 @@ fn reserve() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 80 GB; 55 GB and 8 GB of swap are available.
-            # undo the pending change (set huge_pages to its running value (SHOW huge_pages); set shared_buffers to its running value (SHOW shared_buffers)); otherwise, lower shared_buffers by 18769MB, or add 18769 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages) and set shared_buffers to its running value (SHOW shared_buffers); otherwise, lower shared_buffers by 18769MB, or add 18769 MB of memory or swap: too little memory is available"#]]),
         when("a limit of 500 MB under a segment of 600 MB that runs", |m| {
             m.on_small_pages(600 * MB, 0);
             m.off();
@@ -682,7 +682,7 @@ fn restart_that_would_fall_back() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, allocate 15360 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 15360 there; node 1 has 0 of 0 pages free"#]]),
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, allocate 15360 more huge pages of 2 MB on NUMA node 1 (/sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages), or let the server use more nodes: the server needs 15360 there; node 1 has 0 of 0 pages free"#]]),
         when("the pool has the pages, and grows for another server", |m| {
             m.ram(128 * GB);
             m.on_small_pages(50 * GB, 25_600);
@@ -1012,7 +1012,7 @@ fn pending_changes_and_memory() {
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 30 GB; 26 GB is available.
             # as restart"#]])
-        .see("runbook", expect!["# undo the pending change (set huge_page_size to its running value (SHOW huge_page_size)), or plan it first (hugeinfo_runbook('huge_page_size=1GB')): the segment does not fit on small pages"]),
+        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or plan it first, because the segment does not fit on small pages: hugeinfo_runbook('huge_page_size=1GB')"]),
         when("it makes a shortage", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.available = Some(2 * GB);
@@ -1022,7 +1022,7 @@ fn pending_changes_and_memory() {
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 44 GB; 2 GB is available.
             # as restart"#]])
-        .see("runbook", expect!["# undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, free 3359 MB of memory, or lower shared_buffers by 3360MB: too little memory is available for the pool"]),
+        .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 3359 MB of memory, or lower shared_buffers by 3360MB: too little memory is available for the pool"]),
         when("it needs more than RAM", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
             m.swap(0);
@@ -1031,6 +1031,6 @@ fn pending_changes_and_memory() {
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 60 GB; 36 GB is available.
             # as restart"#]])
-        .see("runbook", expect!["# undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, free 5407 MB of memory, or lower shared_buffers by 5408MB: too little memory is available for the pool"]),
+        .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 5407 MB of memory, or lower shared_buffers by 5408MB: too little memory is available for the pool"]),
     ]);
 }

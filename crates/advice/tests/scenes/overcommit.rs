@@ -230,8 +230,8 @@ fn limit_of_the_next_boot() {
         })
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.
-            # undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"#]])
-        .see("runbook", expect!["# undo the pending change (set shared_buffers to its running value (SHOW shared_buffers)); otherwise, set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"])
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"#]])
+        .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, set vm.overcommit_ratio to 56, add 1311 MB of swap, or lower committed memory by as much"])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.
             # as restart"#]]),
