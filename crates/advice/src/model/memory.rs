@@ -406,7 +406,11 @@ fn released_by_stop(machine: &Machine) -> Bytes {
 /// that servers could want, or a cgroup might not hold a whole segment in addition to its other
 /// memory.
 pub fn depends_on_processes(machine: &Machine) -> bool {
-    let segment = segment_on_small_pages(machine);
+    let segment = match (machine.segment(), machine.backing()) {
+        // These pages are taken for small ones.
+        (Some(segment), Backing::Unknown) => Bytes(segment.bytes),
+        _ => segment_on_small_pages(machine),
+    };
     if machine.faulted_in.least >= segment && !page_tables::could_be_large(machine) {
         return false;
     }
