@@ -386,9 +386,11 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     )
 }
 
-/// Whether a counter of a pool is below zero, so that no change of pools can be computed.
+/// Whether a counter of the pool that the server would use is below zero, so that no change of it
+/// can be computed.
 fn has_bad_counter(machine: &Machine) -> bool {
-    machine.pools().any(|pool| pool.bad_counter().is_some())
+    let pool = machine.state.target_pool();
+    pool.is_some_and(|pool| pool.bad_counter().is_some())
 }
 
 /// The changes that a planned configuration needs.

@@ -37,6 +37,11 @@ fn on_huge_pages() {
             .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages."])
             .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."])
             .see("runbook", expect![[""]]),
+        when("a counter of a pool that the server does not use is below zero", |m| {
+            m.on_small_pages(GB, 600);
+            m.pool(1).below_zero = vec!["nr_overcommit_hugepages"];
+        })
+        .see("runbook", expect!["# restart PostgreSQL (ends all sessions)"]),
         when("terabytes are on 1 GB pages", |m| {
             m.ram(4 << 40);
             m.state.server.huge_page_size_bytes = Some(GB);
