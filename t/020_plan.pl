@@ -255,7 +255,7 @@ sub start_with
 	my (undef, undef, $notice) = $node->psql('postgres', 'SELECT count(*) FROM hugeinfo_next_start');
 	like($notice, qr/NOTICE: .*command line of the server sets .*huge_pages, max_connections, shared_buffers; .* files alone would use huge_pages = try and \d+ MB/,
 		"$name: a start without it is described");
-	my $sets = qr/command line of the server sets huge_pages = off, max_connections = 60, shared_buffers = 56000kB\. A start without these options uses the files/;
+	my $sets = qr/command line of the server sets huge_pages = off, max_connections = 60, shared_buffers = 56000kB\. A start without these options \(see postmaster\.opts\) uses the files/;
 	like($node->safe_psql('postgres', q(SELECT finding FROM hugeinfo_checks WHERE name = 'pending_settings')), $sets, "$name: the check names its settings");
 	like($node->safe_psql('postgres', 'SELECT hugeinfo_text()') =~ s/\s+/ /gr, $sets, "$name: the text names them");
 	is(asked_for(huge_pages => 'on'), $kb, "$name: planned settings override both") if $kb;
@@ -266,7 +266,7 @@ sub start_with
 	set_mix("shared_buffers = 1TB\nhuge_pages = on\n");
 	start_with('-c shared_buffers=10MB -c huge_pages=off');
 	my $judged = q(SELECT code || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings');
-	like($node->safe_psql('postgres', $judged), qr/^needs_command_line: .* Without them, a restart would fail/, "$name: the files alone are judged");
+	like($node->safe_psql('postgres', $judged), qr/^needs_command_line: .* Without these options, a restart would fail/, "$name: the files alone are judged");
 	set_mix("shared_buffers = 10MB\nhuge_pages = try\n");
 
 	for my $place ('', 'nowhere')

@@ -93,7 +93,7 @@ sub from_sysv
 	my ($pages) = @_;
 	from($pages, shared_memory_type => 'sysv');
 	my $remedy = $node->safe_psql('postgres', q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages'));
-	my ($back) = $remedy =~ /^# do nothing if .*; otherwise (ALTER SYSTEM SET .*;)/;
+	my ($back) = $remedy =~ /^# do nothing if .*; otherwise, for the next start, (ALTER SYSTEM SET .*;)/;
 	is($back, q(ALTER SYSTEM SET shared_memory_type = 'mmap';), 'sysv: the way to mmap') or diag($remedy);
 	return $node->safe_psql('postgres', $back);
 }

@@ -181,8 +181,8 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     })
 }
 
-/// Runs in the child. Allocates nothing, because another thread could have held the allocator's lock
-/// during the fork; a task can allocate, because a backend has no other thread.
+/// Runs in the child. Allocates nothing, because the caller can have other threads, one of which
+/// could have held the allocator's lock during the fork.
 ///
 /// # Safety
 ///

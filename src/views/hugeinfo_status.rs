@@ -57,9 +57,9 @@ functions! {
         /// Whether a restart would get huge pages from the pool and within the cgroup limit on
         /// reservations, regardless of the setting huge_pages.
         name!(fits_after_restart, Option<bool>),
-        /// Pages that the pool should have, or fewer while this server is healthy, because boot
-        /// files and other servers on small pages are not read then; to size a pool, use
-        /// hugeinfo_pools.
+        /// Pages that the pool should have. The number can be too low while this server is healthy,
+        /// because boot files and other servers on small pages are not read then; to size a pool,
+        /// use hugeinfo_pools.
         name!(recommended_nr_hugepages, Option<i64>),
     );
     fn hugeinfo_status() {

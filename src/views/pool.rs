@@ -72,7 +72,7 @@ macro_rules! pool_functions {
                 /// server's own cgroup.
                 name!(cgroup_reserved_bytes, Option<i64>),
                 /// Lines to paste into a root shell that set the pool to recommended_nr_hugepages,
-                /// now and at boot, with the huge_page_size that the server needs.
+                /// now and at boot; a comment has the huge_page_size that the server needs.
                 name!(how_to_set, Option<String>),
             );
             $($functions)+

@@ -360,8 +360,8 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 }
 
 /// The settings of the next start that advice recommends. A pending or planned change that turns
-/// huge pages off is kept. Huge pages that have been off, or `sysv`, which is never a default, stay
-/// off, unless page tables are large and huge pages make them small. Errors: the configuration files
+/// huge pages off is kept. Huge pages that have been off stay off, and `sysv`, which is never a
+/// default, is kept, unless page tables are large and huge pages make them small. Errors: the configuration files
 /// have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;

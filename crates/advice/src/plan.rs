@@ -150,7 +150,7 @@ impl Plan {
             }
         }
         let pending = about_pending(machine, findings, &decision).filter(|_| !asks_about_size);
-        // Other figures about the next boot are those of the pending change.
+        // Other figures about the next boot assume the pending change.
         let is_by_hand = |later: &Decision| matches!(later, Decision::SetOnCommandLine(_));
         let is_pending = pending.is_some();
         let small_pages = || about_small_pages(machine, &decision);
@@ -360,7 +360,7 @@ fn about_pending(machine: &Machine, findings: &Findings, decision: &Decision) ->
     let undo = checks::undo_for_memory(machine)?;
     let text = match Plan::complete(machine, findings, Pending::Restart) {
         Ok(_) => format!(
-            "{undo}; or plan it first, because the segment does not fit on small pages: {}",
+            "{undo}; or, because the segment does not fit on small pages, follow the steps of {}",
             runbook_of_pending(machine)
         ),
         Err(_) => format!("{undo}; otherwise, {decision}"),
@@ -377,7 +377,7 @@ fn runbook_of_pending(machine: &Machine) -> String {
             let size = size.to_string().replace(' ', "");
             format!("hugeinfo_runbook('{name}={size}')")
         }
-        _ => "hugeinfo_runbook".to_owned(),
+        _ => "hugeinfo_runbook(settings)".to_owned(),
     }
 }
 

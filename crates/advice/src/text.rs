@@ -155,7 +155,7 @@ fn at_full_load(machine: &Machine) -> Option<String> {
     let (small, huge) = small_and_huge(machine, &costs)?;
     (small.is_used == Some(true)).then(|| {
         format!(
-            "Of the shared memory alone, with {} connections: up to {}. On {} pages: up to {}.",
+            "For the shared memory alone, with {} connections: up to {}. On {} pages: up to {}.",
             facts.max_connections,
             Bytes(small.max_connections),
             PageSize(huge.page_bytes),

@@ -244,7 +244,7 @@ pub(crate) struct Options {
 /// Runs in the process for a search. Prints each step as a line of JSON.
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let root = root();
-    // These are named by the configuration of the host.
+    // The configuration of the host names servers of these users.
     let mut first: Vec<_> = clusters().into_iter().map(|(_, owner)| owner).collect();
     first.extend(&options.first);
     let mut written = Ok(());

@@ -32,7 +32,7 @@ check has the codes of `restart` and `cgroup_fault_limit` for the next start.
 | code | status | meaning |
 |---|---|---|
 | `nothing_pending` | ok | no pending setting changes the number or size of huge pages |
-| `needs_command_line` | warning | the server starts with options of its command line, but not from its files alone |
+| `needs_command_line` | warning | a start from the files alone, without the options of the command line, would fail or run out of memory |
 | `would_not_start` | critical | PostgreSQL refuses the files, with its own message |
 
 The check is `unknown` if the child process cannot run, and in the
@@ -41,8 +41,9 @@ whose files have changed. It does not look at `pg_hba.conf`, certificates, ports
 not at settings that are too low for recovery, such as a `max_connections` of a standby below that of
 its primary: PostgreSQL reports them when it starts.
 
-If the command line of the server sets some of these settings, roles that can execute
-`hugeinfo_plan(text)` also see whether a start from the files alone would fail.
+If the command line of the server sets some of the settings that determine the size of shared
+memory, roles that can execute `hugeinfo_plan(text)` also see whether a start from the files alone
+would fail or run out of memory.
 
 **What to do.** Follow the remedy, or correct the files. `pg_monitor` sees numbers and names of
 settings. Values, lines of files and PostgreSQL's message are visible to roles that can execute
@@ -67,7 +68,7 @@ fn judge(machine: &Machine) -> Judgment {
             status: Status::Warning,
             code: "needs_command_line",
             text: format!(
-                "{} Without them, {}",
+                "{} Without these options, {}",
                 finding.text,
                 of_start.text.replacen("A", "a", 1)
             ),
@@ -136,7 +137,7 @@ pub(crate) fn on_command_line(machine: &Machine) -> Option<String> {
         .collect();
     (!names.is_empty() && machine.server_state == ServerState::Running).then(|| {
         format!(
-            "The command line of the server sets {}. A start without these options uses the files (hugeinfo_next_start, postmaster.opts).",
+            "The command line of the server sets {}. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start).",
             names.join(", ")
         )
     })

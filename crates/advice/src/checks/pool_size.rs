@@ -127,7 +127,7 @@ fn judge(machine: &Machine) -> Judgment {
             "{text} The next start could need them ({command})."
         )),
         Some(IdleFor::UnknownBoot(why)) => Finding::unknown(format!(
-            "{text} The boot configuration could ask for them ({why})."
+            "{text} The boot configuration could ask for them: {why}."
         )),
         // Two numbers in a row would confuse.
         None if status(&large) == Status::Ok => {

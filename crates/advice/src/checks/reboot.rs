@@ -142,7 +142,7 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
             "{text} {least} are needed if the {held} that no visible server holds (hugeinfo_holders) are also needed after the boot."
         );
     }
-    // Memory is too small for these servers.
+    // Pages of other servers that `demands` leaves out, because memory is too small for them.
     let all = Demands::with_all(machine, size, &machine.next_start());
     let more = all.map_or(Pages(0), |all| all.asked_by_others()) - demands.asked_by_others();
     if more > Pages(0) && asked < demands.total() + more && !machine.is_muted("other_servers") {

@@ -120,13 +120,13 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         _ => return None,
     };
     Some(Decision::Text(format!(
-        "do nothing if {name} = {value} is intended; otherwise {}",
+        "do nothing if {name} = {value} is intended; otherwise, for the next start, {}",
         way_back(machine, name)
     )))
 }
 
-/// The changes that undo those that are pending, if memory is too small only because of these.
-/// `None`: it is not.
+/// How to undo the pending changes, if memory is too small only because of them. `None`: there are
+/// none, or memory is not too small, or would also be too small without them.
 pub(crate) fn undo_for_memory(machine: &Machine) -> Option<String> {
     machine.pending()?;
     let running = machine.with_next_start(machine.state.server.clone());
@@ -141,8 +141,8 @@ pub(crate) fn undo_for_memory(machine: &Machine) -> Option<String> {
     (!back.is_empty()).then(|| format!("undo the pending change: {}", back.join(" and ")))
 }
 
-/// The change that restores the value with which the server runs, or leaves sysv. `ALTER SYSTEM
-/// RESET` would remove the entry that the running value came from.
+/// The change that restores the running value or, if the server runs with sysv, sets mmap. `ALTER
+/// SYSTEM RESET` would remove the entry that the running value came from.
 fn way_back(machine: &Machine, name: &str) -> String {
     let running = machine.state.server.shared_memory_type;
     if name == "shared_memory_type" && running == SharedMemoryType::Sysv {

@@ -433,7 +433,7 @@ pub(crate) fn raise_limit(machine: &Machine, size: PageSize, pages: Pages) -> De
     } else {
         LimitSetter::Host
     };
-    // Pages for other servers are no condition.
+    // The pod does not have to wait for pages of other servers.
     let pool = machine.pool(size).filter(|_| setter == LimitSetter::Pod);
     let node = pool.and_then(|pool| {
         let missing = pages - Supply::of(machine, pool)?.certain;

@@ -542,7 +542,7 @@ impl Machine {
         }
         for process in &mut self.state.processes {
             process.rss_shmem = process.rss_shmem.map(|_| 0);
-            // Its children are assumed to fault in the segment again.
+            // Only its children are assumed to fault in the segment again.
             if process.is_postmaster {
                 process.page_tables = process.page_tables.map(|_| 0);
             }

@@ -144,8 +144,8 @@ impl Demands {
     /// The demands at boot. Other servers that request huge pages count only if they fit in
     /// addition to the memory that other programs use now.
     ///
-    /// Pages that no visible server holds count as far as the boot line explains them. Others could
-    /// have been lost by the kernel.
+    /// Pages that no visible server holds count as far as the boot line is large enough for them.
+    /// The remaining ones could have been lost by the kernel.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let mut all = match machine.is_muted(OTHER_SERVERS) {
             true => Self::without_asking(machine, size, next, When::AfterRestart)?,
@@ -360,8 +360,8 @@ impl fmt::Display for Who {
     }
 }
 
-/// Pages of those that no visible server holds for which the boot line is large enough, in addition
-/// to the rest of the pool. The pool and the line are those that were read, so that no step of a
+/// The part of `held`, the pages that no visible server holds, for which the boot line is large
+/// enough in addition to the rest of the pool. The pool and the line are those that were read, so that no step of a
 /// plan changes the answer.
 fn explained_by_line(machine: &Machine, size: PageSize, held: Pages) -> Pages {
     let line = machine.this_boot().and_then(|boot| boot.pages(size.0));

@@ -550,13 +550,13 @@ fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
             machine.did_run() && machine.facts.state.backing() == Backing::SmallPages;
         let start =
             if !was_on_small_pages && start::misfit(&back.with_next_start(with_try)).is_some() {
-                "do not start, because the segment does not fit on small pages, and go back"
+                "do not start (the segment does not fit on small pages), and undo the changes"
             } else {
                 if insists {
                     let place = place_in_words(machine, "huge_pages");
                     ways.push(format!("set huge_pages = try {place}"));
                 }
-                "go back before the start"
+                "undo the changes before the start"
             };
         return format!("too few pages, {start}: {}", ways.join("; "));
     }
@@ -578,8 +578,8 @@ fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
     format!("too few pages, do not restart{why}: free memory and repeat, or {at_boot}")
 }
 
-/// The machine with the values before all steps, and how to set them back while the server is
-/// stopped: the pools, the settings with which it ran, and with them the boot configuration.
+/// Returns the machine with the values that were read, and texts that restore them while the server
+/// is stopped: the pools and, if the server ran, the settings and boot lines that have changed.
 fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
     let before = &machine.facts.state;
     let mut pools: Vec<_> = before.pools.iter().flatten().collect();
@@ -587,7 +587,7 @@ fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
         let now = machine.pool(PageSize(pool.page_bytes));
         now.map_or(0, Pool::persistent)
     };
-    // Pools that shrink have the memory for the others.
+    // Pools that shrink come first, because the others need their memory.
     pools.sort_by_key(|pool| now(pool) < pool.persistent());
     let mut back = machine.at_next_start();
     let mut ways = Vec::new();
@@ -607,7 +607,7 @@ fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
         let place = place_in_words(machine, name);
         ways.push(match next.settings.get(name.as_str()) {
             Some(setting) => format!("set {name} = {} {place}", setting.value),
-            None => format!("set {name} back {place}"),
+            None => format!("set {name} to its old value {place}"),
         });
     }
     if !next.pending.is_empty() {
@@ -619,7 +619,7 @@ fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
                 .and_then(|boot| boot.pages(pool.page_bytes));
             ways.extend(line.and_then(|line| match was {
                 Some(was) => (was != line.pages).then(|| format!("set {} to {was}", line.place)),
-                None => Some(format!("remove {}", line.place)),
+                None => Some(format!("remove the line {}", line.place)),
             }));
         }
     }

@@ -473,7 +473,7 @@ fn reservation_limits() {
         )
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
         when(
             "the pool is short, the limit on reservations is low, and on is pending",
             |m| {

@@ -54,7 +54,7 @@ fn other_programs_keep_their_memory_at_boot() {
             m.file("etc/sysctl.conf", "vm.nr_hugepages=2537\n");
             m.more(2000);
         })
-        .see("pool_size", expect!["unknown unknown: 2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them (/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer))."])
+        .see("pool_size", expect!["unknown unknown: 2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them: /etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer)."])
         .see("reboot", expect![[r#"
             warning no_effect_at_boot: /etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer); 537 are needed.
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 2537' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
@@ -140,7 +140,7 @@ fn small_pages_that_do_not_fit() {
         )
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages for a start with huge_page_size = 2MB. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or plan it first, because the segment does not fit on small pages: hugeinfo_runbook('huge_page_size=1GB')"#]]),
+            # undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_page_size=1GB')"#]]),
         when("a server is turned off, and the pool is idle", |m| {
             m.on_small_pages(30 * GB, 20_000);
             m.off();

@@ -37,7 +37,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12800
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.
@@ -45,7 +45,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12800
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
@@ -56,7 +56,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=12800
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12800 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL
             # stop the server on port 5433, allocate 25600 huge pages of 2 MB, and start it again: memory cannot hold these pages in addition to the present segments, so they wait"#]]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
@@ -71,7 +71,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=10240
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.
@@ -118,7 +118,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20480
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.
@@ -131,7 +131,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=20480
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 20480 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when("most pages exist, and RAM holds the rest", |m| {
             m.ram(128 * GB);
@@ -156,7 +156,7 @@ fn untouched_segments() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=4096
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when(
             "available memory lacks more than the segment releases",
@@ -197,7 +197,7 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
@@ -205,7 +205,7 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("memory_left", expect![["ok enough_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM."]])
         .see("reboot", expect![[r#"
@@ -216,14 +216,14 @@ fn a_tenth_of_ram() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=30208
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 30208/' /etc/sysctl.d/hugepages.conf
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=30208
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 30208 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when("59 GB are pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
@@ -339,7 +339,7 @@ fn reserve() {
             sed -i 's/^vm\.nr_hugepages = 0$/vm.nr_hugepages = 280/' /etc/sysctl.d/hugepages.conf
             # stop PostgreSQL (ends all sessions)
             # then: sysctl -w vm.nr_hugepages=280
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 280 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 280 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when("4 GB of RAM, and the pool would leave 90 MB", |m| {
             small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
@@ -731,7 +731,7 @@ fn settings_of_a_stopped_server() {
         let remedy = Answer::of(&stopped).remedy();
         render::remedy(&stopped, &remedy).expect("a remedy")
     };
-    let line = "too few pages, go back before the start: sysctl -w vm.nr_hugepages=0; set huge_pages = try";
+    let line = "too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0; set huge_pages = try";
     for (source, place) in [
         (None, "in postgresql.auto.conf"),
         (
@@ -759,7 +759,7 @@ fn start_that_needs_all_pages() {
         let stopped = stopped(scene);
         let remedy = Answer::of(&stopped).remedy();
         let remedy = render::remedy(&stopped, &remedy).expect("a remedy");
-        let line = "-ge 4096 ]; then echo 'too few pages, do not start, because the segment does not fit on small pages, and go back: sysctl -w vm.nr_hugepages=0' >&2; false; fi\n# start PostgreSQL";
+        let line = "-ge 4096 ]; then echo 'too few pages, do not start (the segment does not fit on small pages), and undo the changes: sysctl -w vm.nr_hugepages=0' >&2; false; fi\n# start PostgreSQL";
         assert!(remedy.contains(line), "{remedy}");
     }
 }
@@ -1012,7 +1012,7 @@ fn pending_changes_and_memory() {
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 30 GB; 26 GB is available.
             # as restart"#]])
-        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or plan it first, because the segment does not fit on small pages: hugeinfo_runbook('huge_page_size=1GB')"]),
+        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_page_size=1GB')"]),
         when("it makes a shortage", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.available = Some(2 * GB);

@@ -104,7 +104,7 @@ fn reboot() {
         })
         .see("reboot", expect![["unknown unknown: /proc/cmdline has unusual parameters for huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed."]])
         .see("pool_filled", expect![["unknown unknown: /proc/cmdline has unusual parameters for huge pages, so the number of pages that this boot asked for is unknown."]])
-        .see("pool_size", expect![["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline has unusual parameters for huge pages)."]]),
+        .see("pool_size", expect!["unknown unknown: 1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. The boot configuration could ask for them: /proc/cmdline has unusual parameters for huge pages."]),
         when("others have pages of the pool", |m| {
             m.pool(0).total = 737;
             m.pool(0).free = 512;

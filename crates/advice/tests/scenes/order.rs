@@ -118,7 +118,7 @@ fn way_back_is_the_running_value() {
         when("only the command line has the value", |m| {
             set(m, "huge_pages", "off", SettingSource::CommandLine);
         })
-        .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options uses the files (hugeinfo_next_start, postmaster.opts)."]),
+        .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start)."]),
         when("the command line turns off what the files insist on", |m| {
             m.fall_back(0);
             m.off();
@@ -129,7 +129,7 @@ fn way_back_is_the_running_value() {
             });
         })
         .see("pending_settings", expect![[r#"
-            warning needs_command_line: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options uses the files (hugeinfo_next_start, postmaster.opts). Without them, a restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available.
+            warning needs_command_line: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start). Without these options, a restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available.
             # before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)"#]]),
         when("the command line has values, and others are pending", |m| {
             m.on_huge_pages(GB, GB);
@@ -137,7 +137,7 @@ fn way_back_is_the_running_value() {
             set(m, "huge_pages", "try", SettingSource::CommandLine);
             set(m, "shared_buffers", "920MB", SettingSource::CommandLine);
         })
-        .see("pending_settings", expect!["ok fits: Settings are pending a restart (shared_buffers). A restart would get them again. The command line of the server sets huge_pages = try, shared_buffers = 920MB. A start without these options uses the files (hugeinfo_next_start, postmaster.opts)."])
+        .see("pending_settings", expect!["ok fits: Settings are pending a restart (shared_buffers). A restart would get them again. The command line of the server sets huge_pages = try, shared_buffers = 920MB. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start)."])
         .see("text", expect![[r#"
             OK  On 512 huge pages of 2 MB. A restart would get them again. Settings are
                 pending a restart.
@@ -145,8 +145,8 @@ fn way_back_is_the_running_value() {
               page tables     Page tables of 21 processes take 6300 kB.
               next restart    A restart would get them again.
                               The command line of the server sets huge_pages = try,
-                              shared_buffers = 920MB. A start without these options uses the
-                              files (hugeinfo_next_start, postmaster.opts).
+                              shared_buffers = 920MB. A start without these options (see
+                              postmaster.opts) uses the files (see hugeinfo_next_start).
               next reboot     /etc/sysctl.d/hugepages.conf:1 sets 512 huge pages of 2 MB at
                               boot; with the pending settings, 50 are enough.
               do this  1 root sed -i 's/^vm\.nr_hugepages = 512$/vm.nr_hugepages = 50/' /etc/sysctl.d/hugepages.conf"#]]),
@@ -173,7 +173,7 @@ fn one_cause_is_one_problem() {
                               needed: 1099 = 587 for this server + 512 for the server on
                               port 5433 (huge_pages = try)
               page tables     Page tables of 21 processes take 6300 kB.
-                              Of the shared memory alone, with 100 connections: up to 229
+                              For the shared memory alone, with 100 connections: up to 229
                               MB. On 2 MB pages: up to 459 kB.
               next restart    A restart would not get huge pages. Needs 587 huge pages of 2
                               MB; 0 are available.
@@ -212,8 +212,8 @@ fn start_that_memory_cannot_hold_is_one_problem() {
                   On small pages, the segment takes 80 GB; the kernel refuses more than
                   RAM and swap (72 GB).
           2 MB pages      [...............|] 40960 needed, 0 in the pool, 0 in use
-          page tables     Of the shared memory alone, with 100 connections: up to 16 GB.
-                          On 2 MB pages: up to 31 MB.
+          page tables     For the shared memory alone, with 100 connections: up to 16
+                          GB. On 2 MB pages: up to 31 MB.
           next start      A start would fail. Needs 40960 huge pages of 2 MB; 0 are
                           available. On small pages, the segment takes 80 GB; the kernel
                           refuses more than RAM and swap (72 GB).

@@ -112,7 +112,7 @@ fn overcommit() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12288
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("restart", expect![[r#"
             warning would_not_get: A restart would not get huge pages. Needs 12288 huge pages of 2 MB; 0 are available.
@@ -122,7 +122,7 @@ fn overcommit() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=12288
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when("only the pages of another server would exceed the limit with any ratio", |m| {
             m.fall_back(537);
@@ -197,7 +197,7 @@ fn user_reserve() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=8192
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when("the pool would leave enough to commit before the restart", |m| {
             scene(m, 137 * MB + 1311 * MB);

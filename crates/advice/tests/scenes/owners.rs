@@ -185,7 +185,7 @@ fn idle_pages_of_another_size_are_used_first() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL
             # if no other program needs 34 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
         when("too few are idle", |m| {
@@ -201,7 +201,7 @@ fn idle_pages_of_another_size_are_used_first() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=16896
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL
             # if no other program needs 32 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
     ]);
@@ -244,7 +244,7 @@ fn pages_of_an_unknown_owner() {
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)
             # if no other program needs 15000 huge pages of 2 MB that are idle now: stop PostgreSQL (ends all sessions)
             # if no other program needs 15000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=15360
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 15360 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=15000' >&2; false; fi
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 15360 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=15000' >&2; false; fi
             # start PostgreSQL"#]]),
         when("a pool that a boot line sets grows", |m| {
             m.on_small_pages(6000 * MB, 2000);
@@ -440,7 +440,7 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
             sysctl -w vm.nr_hugepages=0
             echo 1 > /proc/sys/vm/compact_memory
             echo 42 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ]; then echo 'too few pages, go back before the start: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; sysctl -w vm.nr_hugepages=21504; set huge_page_size = 0 in postgresql.auto.conf; set /etc/sysctl.d/hugepages.conf:1 to 21504' >&2; false; fi
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ]; then echo 'too few pages, undo the changes before the start: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; sysctl -w vm.nr_hugepages=21504; set huge_page_size = 0 in postgresql.auto.conf; set /etc/sysctl.d/hugepages.conf:1 to 21504' >&2; false; fi
             # start PostgreSQL
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]].assert_eq(&planned(
             &scene.machine(),

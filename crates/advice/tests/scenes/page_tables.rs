@@ -29,7 +29,7 @@ fn page_tables() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=70656
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when("a server that is turned off has large page tables", |m| {
             published(m);
@@ -45,7 +45,7 @@ fn page_tables() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=70656
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0; set huge_pages back in postgresql.auto.conf; set /etc/sysctl.d/hugepages.conf:1 to 537' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0; set huge_pages to its old value in postgresql.auto.conf; set /etc/sysctl.d/hugepages.conf:1 to 537' >&2; false; fi
             # start PostgreSQL"#]]),
         when("page tables have used up the memory that the pool needs", |m| {
             m.ram(192 * GB);
@@ -60,7 +60,7 @@ fn page_tables() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=72192
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 72192 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 72192 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]])
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 72192 are needed.
@@ -81,7 +81,7 @@ fn page_tables() {
             # stop PostgreSQL (ends all sessions)
             # then: echo 1 > /proc/sys/vm/compact_memory
             # then: sysctl -w vm.nr_hugepages=8192
-            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ]; then echo 'too few pages, go back before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL"#]]),
         when("the postmaster has faulted in as much as its backends", |m| {
             m.ram(256 * GB);

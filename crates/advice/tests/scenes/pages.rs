@@ -79,8 +79,8 @@ fn on_huge_pages() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. The next start uses huge_pages = off.
-            # do nothing if huge_pages = off is intended; otherwise set huge_pages to its running value (SHOW huge_pages)"#]])
-        .see("runbook", expect!["# do nothing if huge_pages = off is intended; otherwise set huge_pages to its running value (SHOW huge_pages)"])
+            # do nothing if huge_pages = off is intended; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"#]])
+        .see("runbook", expect!["# do nothing if huge_pages = off is intended; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"])
         .see("pending_settings", expect![[r#"
             warning would_lose_at_restart: Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.
             # as restart"#]]),
@@ -89,15 +89,15 @@ fn on_huge_pages() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. The next start uses shared_memory_type = sysv, which cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise set shared_memory_type to its running value (SHOW shared_memory_type)"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, set shared_memory_type to its running value (SHOW shared_memory_type)"#]]),
         when("shared_memory_type = sysv is pending on small pages", |m| {
             m.fall_back(0);
             m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
         })
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. The next start uses shared_memory_type = sysv, which cannot use huge pages. Settings are pending a restart.
-            # do nothing if shared_memory_type = sysv is intended; otherwise set shared_memory_type to its running value (SHOW shared_memory_type)"#]])
-        .see("runbook", expect!["# do nothing if shared_memory_type = sysv is intended; otherwise set shared_memory_type to its running value (SHOW shared_memory_type)"]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, set shared_memory_type to its running value (SHOW shared_memory_type)"#]])
+        .see("runbook", expect!["# do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, set shared_memory_type to its running value (SHOW shared_memory_type)"]),
         when("shared_memory_type = sysv is pending, and huge_pages = on", |m| {
             m.state.server.huge_pages = HugePages::On;
             m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
@@ -257,10 +257,10 @@ fn on_small_pages() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]])
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = 'mmap';"#]])
         .see("status", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
         when("shared_memory_type = sysv, and memory is too small for the rest of the pool", |m| {
             m.on_small_pages(10 * GB, 4000);
             m.file("etc/sysctl.d/hugepages.conf", None);
@@ -755,14 +755,14 @@ fn idle_pages_and_unreadable_boot_files() {
             m.more(4096);
             m.state.next_boot = Err(denied("/proc/cmdline"));
         })
-        .see("pool_size", expect!["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline cannot be read (permission denied))."])
+        .see("pool_size", expect!["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. The boot configuration could ask for them: /proc/cmdline cannot be read (permission denied)."])
         .see("runbook", expect![]),
         when("huge pages are turned off", |m| {
             m.on_small_pages(4 * GB, 4096);
             m.off();
             m.state.next_boot = Err(denied("/proc/cmdline"));
         })
-        .see("pool_size", expect!["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; none is needed. The boot configuration could ask for them (/proc/cmdline cannot be read (permission denied))."])
+        .see("pool_size", expect!["unknown unknown: 4096 huge pages of 2 MB (8 GB) are idle; none is needed. The boot configuration could ask for them: /proc/cmdline cannot be read (permission denied)."])
         .see("runbook", expect![]),
     ]);
 }

@@ -44,30 +44,30 @@ fn places() {
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)"#]]),
         when("a file sets it", |m| sysv(m, line(), true)).see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = 'mmap';"#]]),
         when("a file sets it, and ALTER SYSTEM is not allowed", |m| {
             sysv(m, line(), false)
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise in /etc/postgresql/17/main/postgresql.conf, line 42: shared_memory_type = 'mmap'"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, in /etc/postgresql/17/main/postgresql.conf, line 42: shared_memory_type = 'mmap'"#]]),
         when("ALTER SYSTEM set it, and is not allowed", |m| {
             sysv(m, SettingSource::AutoConf, false);
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise in postgresql.auto.conf: shared_memory_type = 'mmap'"#]]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, in postgresql.auto.conf: shared_memory_type = 'mmap'"#]]),
         when("sysv is set, and there is no pool", |m| {
             sysv(m, line(), true);
             m.fall_back(0);
         })
         .see("huge_pages", expect![[r#"
             warning sysv: On 4 kB pages: shared_memory_type = sysv cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"#]])
-        .see("runbook", expect!["# do nothing if shared_memory_type = sysv is intended; otherwise ALTER SYSTEM SET shared_memory_type = 'mmap';"]),
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = 'mmap';"#]])
+        .see("runbook", expect!["# do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = 'mmap';"]),
         when(
             "the kernel does not have the size, and there is a pool",
             |m| {

@@ -59,8 +59,7 @@ pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
     Ok(meminfo)
 }
 
-/// Free swap on zram, in bytes: compressed pages in the same RAM, so that it does not hold what RAM
-/// does not hold. 0 without swap, and if `/proc/swaps` cannot be read.
+/// Free swap on zram, in bytes. zram keeps swapped pages compressed in RAM, so it adds no memory. 0 without swap, and if `/proc/swaps` cannot be read.
 ///
 /// Errors: only out of memory.
 pub fn read_free_zram(root: &Root, usage: Option<&Usage>) -> Result<u64, ReadError> {

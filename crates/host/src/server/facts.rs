@@ -89,7 +89,7 @@ pub struct Facts {
     pub refused_pages: BTreeMap<u64, u64>,
     /// The postmaster's cgroups with `memory.high`, which is their limit here, nearest first.
     pub memory_high: Vec<MemoryLimit>,
-    /// Free swap that is in RAM, in bytes ([`meminfo::read_free_zram`]).
+    /// Free swap on zram, in bytes ([`meminfo::read_free_zram`]).
     pub free_zram_bytes: u64,
     /// The memory of ZFS. `None`: it is not loaded.
     pub zfs_cache: Option<ZfsCache>,
