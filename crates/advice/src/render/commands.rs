@@ -603,6 +603,15 @@ fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
         return (back, ways);
     }
     let next = &machine.state.next;
+    // Settings that no step has changed stay pending, unless they prevent the start.
+    let as_read = before.next_start();
+    let pending = back.with_next_start(as_read.clone());
+    if machine.next_start() == *as_read
+        && start::misfit(&pending).is_none()
+        && !matches!(start::outcome(&pending), StartOutcome::Fails(..))
+    {
+        return (pending, ways);
+    }
     for name in &next.pending {
         let place = place_in_words(machine, name);
         ways.push(match next.settings.get(name.as_str()) {

@@ -1004,6 +1004,21 @@ fn pending_changes_and_memory() {
             critical will_run_out_of_memory: The segment on small pages still needs 20 GB; 15 GB is available.
             # restart PostgreSQL (its pending settings need 20480 MB less), or add 6431 MB of memory or swap: too little memory is available"#]])
         .see("runbook", expect!["# restart PostgreSQL (its pending settings need 20480 MB less), or add 6431 MB of memory or swap: too little memory is available"]),
+        when("the way back from its steps keeps it", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.faulted_in(30 * GB);
+            m.available = Some(4 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("runbook", expect![[r#"
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 10240' >> /etc/sysctl.d/60-hugepages.conf)
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=10240
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # start PostgreSQL"#]]),
         when("another page size is pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.swap(0);
