@@ -40,7 +40,7 @@ SKIP:
 	pools_of_one_size($kb, required_pages($node, $kb) + wanted_by_others($kb, $node->{_pid}));
 	my $huge_pages = q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages');
 	like(advice(), qr/^ALTER SYSTEM SET shared_buffers/m, "$name = on: planned settings by ALTER SYSTEM");
-	like(value($huge_pages), qr/ALTER SYSTEM SET shared_memory_type = /, "$name = on: the remedy uses ALTER SYSTEM, too");
+	like(value($huge_pages), qr/otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = /, "$name = on: the remedy uses ALTER SYSTEM, too");
 
 	configure($node, allow_alter_system => 'off');
 	$node->reload;
@@ -49,7 +49,7 @@ SKIP:
 	unlike(advice(), qr/ALTER SYSTEM/, "$name = off: the advice does not use it");
 	is(value(q(SELECT sourcefile FROM pg_settings WHERE name = 'shared_memory_type')), $file, "$name = off: the file of the setting");
 	my $remedy = value($huge_pages);
-	my ($where, $line) = $remedy =~ /^(?:#|--) in (\S+): (.*)$/m or fail("$name = off: the remedy has another form: $remedy");
+	my ($where, $line) = $remedy =~ /otherwise, for the next start, in (\S+?)(?:, line \d+)?: (.*)$/m or fail("$name = off: the remedy has another form: $remedy");
 	is($where, $file, "$name = off: the remedy names that file");
 	append_to_file($where, "$line\n");
 	$node->restart;

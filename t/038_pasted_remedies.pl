@@ -71,8 +71,7 @@ sub requested { return wanted_by_others($kb, $node->{_pid}) - pages_of_others($k
 
 for (
 	[ 'no pool', 'shell', sub { from(0) } ],
-	[ 'sysv, no pool', 'shell', sub { from(0, shared_memory_type => 'sysv') } ],
-	[ 'sysv, a pool for the next boot, too', 'SQL', sub { set_boot_pages($need + requested()); from($need + requested(), shared_memory_type => 'sysv') } ],
+	[ 'a page size that does not exist, a pool for the next boot, too', 'SQL', sub { set_boot_pages($need + requested()); from($need + requested(), huge_page_size => '3MB') } ],
 	[ 'a page size that does not exist', 'shell', sub { set_boot_pages($need - 1); from($need - 1, huge_page_size => '3MB') } ],
 	[ 'a cgroup whose name has quotes and blanks', 'shell', sub {
 			$group = q(it's $HOME "x");

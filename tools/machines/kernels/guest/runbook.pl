@@ -30,7 +30,7 @@ from('off, and idle pages', $need - 3, huge_pages => 'off');
 follow_runbook();
 same(pool($kb)->{total}, 0, 'pages in the pool');
 
-from('sysv, and no pool', 0, shared_memory_type => 'sysv');
+from('a page size that does not exist, and no pool', 0, huge_page_size => '3MB');
 follow_runbook();
 
 from('a size without pages', 0, huge_page_size => '16MB');
