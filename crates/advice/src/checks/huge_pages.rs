@@ -37,7 +37,7 @@ pages or none, and does not log a fallback.
 | `turned_off` | ok | `huge_pages = off`, as intended, or pending a restart. If page tables are large, [page_tables](#page_tables) warns |
 | `fell_back` | warning | `huge_pages = try`, and the server did not get huge pages |
 | `started_off` | warning | the server was started with `huge_pages = off`, and the setting has changed since |
-| `sysv` | warning | `shared_memory_type = sysv` cannot use huge pages |
+| `sysv` | warning | `shared_memory_type = sysv` cannot use huge pages; if it is intended, mute the check |
 | `no_such_size` | warning | the kernel does not have the page size in `huge_page_size` |
 | `no_huge_pages` | ok | this kernel or processor has no huge pages |
 | `nodes_short` | critical | the NUMA nodes that the server is allowed to use have fewer pages than it has mapped: it crashes when it uses the rest |

@@ -53,6 +53,8 @@ The check is `unknown`
 - if the server is bound to some NUMA nodes, because their pages at boot are unknown;
 - in a container, where the files of the host are not visible.
 
+Pages that no visible server holds are needed at boot as far as the present line has room for them.
+
 It does not notice units or a kubelet that set the pool. An existing line is judged like a new one.
 Settings of `vm.overcommit_*` in sysctl.d are not read. The check uses the present commit limit,
 less the part that the pools take.
