@@ -15,7 +15,7 @@ use crate::{
     files,
     others::Scope,
     plan::{
-        next_start::{NextStart, next_start_while},
+        next_start::{NextStart, has_options, next_start_while},
         settings::Planned,
     },
     postgres::{catalog::may_plan, muted_checks::muted_checks, reload::something_may_wait},
@@ -51,7 +51,7 @@ pub(crate) fn status() -> Result<(Machine, Verdict, Remedy), Error> {
         false => Scope::of_segments()?,
     };
     let few = Arc::unwrap_or_clone(few.facts);
-    let next = next_settings(&few, may_wait, false);
+    let next = next_settings_for_pools(&few, may_wait);
     let read = with_processes(facts::with(few, next, Extent::Plan(scope))?)?;
     let answer = Answer::of(&read);
     let remedy = answer.remedy();
@@ -61,7 +61,7 @@ pub(crate) fn status() -> Result<(Machine, Verdict, Remedy), Error> {
 /// Reads the facts that `hugeinfo_pools` needs: those of [`status`], with all servers of the host.
 pub(crate) fn for_pools() -> Result<Machine, Error> {
     let few = facts::few()?;
-    let next = next_settings(&few, something_may_wait(), false);
+    let next = next_settings_for_pools(&few, something_may_wait());
     with_processes(facts::with(few, next, Extent::Plan(Some(Scope::Host)))?)
 }
 
@@ -91,6 +91,12 @@ fn machine(facts: Facts) -> Machine {
         muted: muted_checks(),
         ..Machine::new(facts)
     }
+}
+
+/// Idle pages could be needed by a start from the files alone.
+fn next_settings_for_pools(facts: &Facts, may_wait: bool) -> NextSettings {
+    let has_options = has_options() && may_plan();
+    next_settings(facts, may_wait || has_options, has_options)
 }
 
 /// A plan costs a child process. For roles that cannot plan, it runs only if settings might be

@@ -65,11 +65,15 @@ impl NextStart {
     }
 }
 
+/// Whether the command line sets one of the settings that decide the size of the segment.
+pub(crate) fn has_options() -> bool {
+    SIZING.into_iter().any(is_from_command_line)
+}
+
 /// The settings of a start from the files alone. `None`: that start would be the same. Errors:
 /// PostgreSQL's own error if it would not start.
 pub(crate) fn from_files(planned: &Planned, next: &NextStart) -> Option<Result<Server, Error>> {
-    let mut names = SIZING.into_iter();
-    if !next.keeps_command_line || !names.any(is_from_command_line) {
+    if !next.keeps_command_line || !has_options() {
         return None;
     }
     let _cleanup = Cleanup::at_end();

@@ -77,7 +77,8 @@ enum Item {
 /// The plan, and the remedies of all checks that are not muted, those of the worst problem first.
 fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
     let mut items = Vec::new();
-    // Changes of the service, which the restart needs.
+    // What the restart needs: changes of the service, and decisions about files from which the server
+    // would not start.
     let mut for_restart = Vec::new();
     add(&mut items, plan);
     let mut checks = answer.checks();
@@ -85,6 +86,9 @@ fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
     for check in problems(&checks).into_iter().flatten() {
         let items = match check.id {
             CheckId::OomProtection | CheckId::NumaSegment => &mut for_restart,
+            CheckId::PendingSettings if check.finding.code == "needs_command_line" => {
+                &mut for_restart
+            }
             _ => &mut items,
         };
         match &check.remedy {

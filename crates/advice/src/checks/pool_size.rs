@@ -129,6 +129,9 @@ fn judge(machine: &Machine) -> Judgment {
         Some(IdleFor::UnknownBoot(why)) => Finding::unknown(format!(
             "{text} The boot configuration could ask for them: {why}."
         )),
+        Some(IdleFor::Files(needed)) => Finding::unknown(format!(
+            "{text} A start without the options of the command line needs {needed}."
+        )),
         // Two numbers in a row would confuse.
         None if status(&large) == Status::Ok => {
             let later = large.now.total() - large.after.total();

@@ -748,5 +748,8 @@ pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
         IdleFor::PendingSettings(why) => Decision::AskAsSuperuser(why.clone()),
         IdleFor::NotNamed(command) => about_unnamed(command),
         IdleFor::UnknownBoot(why) => Decision::LookAtBootFiles(vec![why.clone()]),
+        IdleFor::Files(_) => Decision::Text(
+            "if the server never starts without the options of its command line, set them in its files, too: its idle pages are then released".to_owned(),
+        ),
     })
 }

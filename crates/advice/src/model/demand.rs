@@ -546,6 +546,8 @@ pub enum IdleFor {
     NotNamed(String),
     /// The boot configuration could ask for them, which is unknown.
     UnknownBoot(String),
+    /// A start without the options of the command line needs this many in all.
+    Files(Pages),
 }
 
 impl PoolTarget {
@@ -655,8 +657,12 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     {
         return Some(IdleFor::Server(server.name));
     }
+    let size = target.after.size;
+    let of_files = machine.state.next.from_files.as_ref();
+    let of_files = of_files.map_or(Pages(0), |files| pages_of_next_start(machine, size, files));
     match &machine.state.next.files {
         _ if !is_idle => None,
+        _ if of_files > target.after.of_this_server() => Some(IdleFor::Files(of_files)),
         Files::Unknown {
             why,
             is_pending: true,

@@ -131,6 +131,30 @@ fn way_back_is_the_running_value() {
         .see("pending_settings", expect![[r#"
             warning needs_command_line: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start). Without these options, a restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available.
             # before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)"#]]),
+        when("the files alone need more pages than are there", |m| {
+            m.fall_back(150);
+            m.needs(150 * MB);
+            set(m, "shared_buffers", "128MB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_pages: HugePages::On,
+                shared_memory_bytes: 40 * GB,
+                ..m.state.server.clone()
+            });
+        })
+        .see("runbook", expect![[r#"
+            # before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)
+            # restart PostgreSQL (ends all sessions)"#]]),
+        when("the files alone need the idle pages", |m| {
+            m.needs(150 * MB);
+            m.more(20_480);
+            set(m, "shared_buffers", "128MB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                shared_memory_bytes: 40 * GB,
+                ..m.state.server.clone()
+            });
+        })
+        .see("pool_size", expect!["unknown unknown: 20480 huge pages of 2 MB (40 GB) are idle; needed: 537 = 75 for this server + 462 that no visible server holds. A start without the options of the command line needs 20480."])
+        .see("runbook", expect![""]),
         when("the command line has values, and others are pending", |m| {
             m.on_huge_pages(GB, GB);
             m.waits(|next| next.shared_memory_bytes = 100 * MB);
