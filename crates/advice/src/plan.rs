@@ -16,7 +16,7 @@ use crate::model::{
     step::{Counts, Pending, SettingChange, Step},
 };
 use host::{
-    server::state::{Backing, Server},
+    server::state::{Backing, HugePages, Server},
     units::{PageSize, Pages},
 };
 
@@ -112,7 +112,7 @@ impl Plan {
         match start::outcome(&after) {
             StartOutcome::Fails(..) => Err(decision::for_next_start(&after)),
             StartOutcome::SmallPages(_, fit)
-                if fit != Fit::Fits && checks::undo_for_memory(machine).is_some() =>
+                if fit != Fit::Fits && checks::undo_pending(machine).is_some() =>
             {
                 Err(decision::for_next_start(&after))
             }
@@ -357,10 +357,14 @@ fn about_small_pages(machine: &Machine, decision: &Decision) -> Option<Decision>
 /// The one decision about a pending change for which memory is too small. `decision`: the
 /// alternative, unless there is a plan that stops the server.
 fn about_pending(machine: &Machine, findings: &Findings, decision: &Decision) -> Option<Decision> {
-    let undo = checks::undo_for_memory(machine)?;
+    let undo = checks::undo_pending(machine)?;
     let text = match Plan::complete(machine, findings, Pending::Restart) {
         Ok(_) => format!(
-            "{undo}; or, because the segment does not fit on small pages, follow the steps of {}",
+            "{undo}; or, because {}, follow the steps of {}",
+            match machine.next_start().huge_pages {
+                HugePages::On => "the server does not start without huge pages",
+                _ => "the segment does not fit on small pages",
+            },
             runbook_of_pending(machine)
         ),
         Err(_) => format!("{undo}; otherwise, {decision}"),

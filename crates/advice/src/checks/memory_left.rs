@@ -242,7 +242,7 @@ fn about_segment(machine: &Machine) -> Option<Decision> {
     };
     if let Some(fit) = fit.filter(|fit| !is_about_pool(fit)) {
         // The plan has the decision.
-        if restart::undo_for_memory(machine).is_some() {
+        if restart::undo_pending(machine).is_some() {
             return None;
         }
         return Some(decision::for_misfit(machine, fit));

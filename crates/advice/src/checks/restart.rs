@@ -125,12 +125,14 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     )))
 }
 
-/// How to undo the pending changes, if memory is too small only because of them. `None`: there are
-/// none, or memory is not too small, or would also be too small without them.
-pub(crate) fn undo_for_memory(machine: &Machine) -> Option<String> {
+/// How to undo the pending changes, if a start fails, or memory is too small, only because of them.
+/// `None`: there are none, or the next start succeeds, or they are not the cause.
+pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     machine.pending()?;
     let running = machine.with_next_start(machine.state.server.clone());
-    if start::coming_misfit(machine).is_none() || start::misfit(&running).is_some() {
+    let fails = |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
+    let is_prevented = fails(machine) || start::coming_misfit(machine).is_some();
+    if !is_prevented || fails(&running) || start::misfit(&running).is_some() {
         return None;
     }
     let pending = machine.whole_state()?.next.pending.iter();

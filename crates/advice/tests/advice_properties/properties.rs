@@ -1884,6 +1884,7 @@ pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> Tes
             let ways = [
                 "find out why",
                 "lower shared_buffers",
+                "undo the pending change",
                 "use a smaller huge_page_size",
             ];
             ways.iter().any(|way| text.contains(way))

@@ -602,14 +602,16 @@ fn pool_held_by_other_programs() {
         })
         .see("status", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.
-            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages) and set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.
-            # free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages) and set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]])
         .see("pending_settings", expect![[r#"
             critical would_not_start: Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.
             # as restart"#]])
-        .see("runbook", expect!["# free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"]),
+        .see("runbook", expect![[r#"
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages) and set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool
+            # lower shared_buffers by 14624MB, or free or add 287 MB of memory: too little memory is available"#]]),
         when(
             "the pool of a running server with huge_pages = on cannot be allocated again",
             |m| {
@@ -1038,6 +1040,22 @@ fn pending_changes_and_memory() {
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 44 GB; 2 GB is available.
             # as restart"#]])
         .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 3359 MB of memory, or lower shared_buffers by 3360MB: too little memory is available for the pool"]),
+        when("it makes a start fail", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(2 * GB);
+            m.swap(0);
+            m.state.server.huge_pages = HugePages::On;
+            m.waits(|next| next.shared_memory_bytes = 55 * GB);
+        })
+        .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"]),
+        when("another page size is pending, and huge_pages = on", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(10 * GB);
+            m.swap(0);
+            m.state.server.huge_pages = HugePages::On;
+            m.waits(|next| next.huge_page_size_bytes = Some(GB));
+        })
+        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or, because the server does not start without huge pages, follow the steps of hugeinfo_runbook('huge_page_size=1GB')"]),
         when("it needs more than RAM", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
             m.swap(0);
