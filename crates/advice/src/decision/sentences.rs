@@ -231,7 +231,7 @@ impl fmt::Display for Decision {
             Self::SetOnCommandLine(words) => write!(f, "{}", on_command_line(words)),
             Self::SetAtBootElsewhere { size, pages, why } => write!(
                 f,
-                "allocate {} at boot by hand: {why}",
+                "allocate {} at boot by hand, in addition to those of programs that are not visible: {why}",
                 huge_pages(*pages, *size)
             ),
             Self::HiddenServers {

@@ -792,21 +792,21 @@ fn in_a_container() {
             sysctl -w vm.nr_hugepages=537
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
+            # allocate 537 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: /etc is not the host's (as in a container)"#]])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.
             # on the node, as root:
             sysctl -w vm.nr_hugepages=537
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]])
+            # allocate 537 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: /etc is not the host's (as in a container)"#]])
         .see("reboot", expect![["unknown unknown: Cannot judge reboot: /etc is not the host's (as in a container)."]])
         .see("oom_protection", expect![["ok protected: The OOM killer prefers other processes to the postmaster (oom_score_adj = -900)."]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
+            # allocate 537 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: /etc is not the host's (as in a container)"#]]),
     ]);
 }
 

@@ -45,7 +45,7 @@ fn reboot() {
         )
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/zz\177.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.
-            # allocate 537 huge pages of 2 MB at boot by hand: no command can change /etc/sysctl.d/zz\177.conf:1"#]]),
+            # allocate 537 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: no command can change /etc/sysctl.d/zz\177.conf:1"#]]),
         when("a file that is read later requests fewer", |m| {
             m.file("etc/sysctl.d/zz.conf", "vm.nr_hugepages = 5\n");
         })

@@ -60,7 +60,7 @@ fn what_a_restart_needs_comes_first() {
             # set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
+            # allocate 537 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: /etc is not the host's (as in a container)"#]]),
         when(
             "the segment exceeds the memory limit, and pages are missing at boot",
             |m| {

@@ -376,14 +376,14 @@ fn other_servers() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
             # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
-            # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]])
+            # allocate 4633 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: /proc/cmdline cannot be read (permission denied)"#]])
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
             # as huge_pages"#]])
         .see("runbook", expect![[r#"
             # restart PostgreSQL (ends all sessions)
             # on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read
-            # allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"#]]),
+            # allocate 4633 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: /proc/cmdline cannot be read (permission denied)"#]]),
         when("the pool is enough for this server, one asks, and one is not readable", |m| {
             m.fall_back(537);
             m.other(8 * GB, 4096, TRY);

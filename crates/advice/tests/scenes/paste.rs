@@ -300,6 +300,6 @@ fn psql_lines_reach_this_server() {
             sysctl -w vm.nr_hugepages=537
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"#]]),
+            # allocate 537 huge pages of 2 MB at boot by hand, in addition to those of programs that are not visible: /etc is not the host's (as in a container)"#]]),
     ]);
 }
