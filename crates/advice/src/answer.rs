@@ -243,7 +243,7 @@ fn is_same(one: &Remedy, other: &Remedy) -> bool {
 /// they have faulted in, or how large their page tables are.
 pub fn depends_on_processes(machine: &Machine) -> bool {
     memory::depends_on_processes(machine)
-        || machine.is_turned_off()
+        || machine.is_kept_off()
             && page_tables::could_be_large(machine)
             && verdict(machine).status.needs_attention()
 }

@@ -188,8 +188,13 @@ impl Boot {
         }
         // Lines for demands that shrink make room for new ones.
         let (mut lowered, mut with_lowered) = (Self::default(), at.clone());
+        // As if a person had lowered those on the kernel command line, too.
+        let mut by_hand = Vec::new();
         for &(size, pages) in desired.iter().flat_map(|desired| &desired.lines) {
             let change = at.next_boot().map(|boot| line(boot, size, pages));
+            if let Some(Err(Decision::SetOnCommandLine(_))) = &change {
+                by_hand.push((size, pages));
+            }
             lowered.add(&mut with_lowered, change.transpose());
         }
         let sizes: Vec<_> = own.into_iter().chain(others).collect();
@@ -205,6 +210,12 @@ impl Boot {
             // As long as the new pages are not known to be possible, the present lines stay.
             boot = Self::default();
             boot.set(&mut at, &sizes, next);
+            if possible_after(with_lowered, &by_hand, &sizes, next) {
+                boot.decisions = lowered.decisions;
+                boot.decide(Decision::Text(
+                    "change the boot configuration first, and query again: the pages of the next start are not set at boot yet".to_owned(),
+                ));
+            }
         }
         let present = || present_line(&at, at.size_asked_for(next)?, next);
         if boot.decisions.is_empty() {
@@ -239,6 +250,25 @@ impl Boot {
             self.decisions.push(decision);
         }
     }
+}
+
+/// Whether lines for pools of these sizes are possible once a person has set others by hand.
+fn possible_after(
+    mut machine: Machine,
+    by_hand: &[(PageSize, Pages)],
+    sizes: &[PageSize],
+    next: &Server,
+) -> bool {
+    if let Ok(boot) = &mut machine.state.next_boot {
+        for (size, pages) in by_hand {
+            let requests = boot.requests.iter_mut();
+            let of_size = requests.filter(|request| request.page_bytes == Some(size.0));
+            of_size.for_each(|request| request.pages = pages.0);
+        }
+    }
+    let mut boot = Boot::default();
+    boot.set(&mut machine, sizes, next);
+    !by_hand.is_empty() && boot.decisions.is_empty() && !boot.lines.is_empty()
 }
 
 /// The change of the boot configuration, if it asks for fewer pages of that size than are needed.
@@ -360,9 +390,9 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 }
 
 /// The settings of the next start that advice recommends. A pending or planned change that turns
-/// huge pages off is kept. Huge pages that have been off stay off, and `sysv`, which is never a
-/// default, is kept, unless page tables are large and huge pages make them small. Errors: the configuration files
-/// have to be corrected or seen first.
+/// huge pages off is kept. Huge pages that have been off stay off, and `sysv` is kept, unless page
+/// tables are large and huge pages make them small. Errors: the configuration files have to be
+/// corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.state.pools.is_err()
@@ -370,11 +400,8 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
         || machine.default_size().is_none();
     let next = machine.state.next_start();
     let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
-    // PostgreSQL does not start with sysv and huge_pages = on.
-    let starts = !is_sysv || next.huge_pages != HugePages::On;
-    let turns_off =
-        starts && machine.state.server.asks_for_huge_pages() && !next.asks_for_huge_pages();
-    let is_off = machine.is_turned_off() || is_sysv && starts;
+    let is_off = machine.is_kept_off();
+    let turns_off = is_off && machine.state.server.asks_for_huge_pages();
     let stays_off = is_off && !page_tables::need_huge_pages(machine);
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(

@@ -232,9 +232,7 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     };
     let is_set = next.huge_page_size_bytes.is_some_and(|bytes| bytes > 0);
     let has_them = machine.pages_held(other)? > Pages(0);
-    // The server has these pages. They only have to become persistent.
-    let is_on_them = machine.backing() == Backing::HugePages(size);
-    if is_set || has_them || is_on_them {
+    if is_set || has_them {
         return None;
     }
     let of_other = PoolTarget::of(&wanted, other, &next)?;
@@ -264,7 +262,12 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     let grow = Step::SetPool { size, pages };
     let with = |steps: &[&Step]| machine.apply_all(steps.iter().copied());
     let stopped = || with(&[&Step::Stop, &Step::Compact, &grow]);
-    let instead = match with(&[&Step::Compact, &grow]) {
+    let grown = with(&[&Step::Compact, &grow]);
+    // A server that has such pages keeps them if the pool can grow.
+    if machine.backing() == Backing::HugePages(size) && (grown.is_ok() || stopped().is_ok()) {
+        return None;
+    }
+    let instead = match grown {
         Ok(_) => text(&grow),
         Err(_) if stopped().is_ok() => {
             format!("stop PostgreSQL, {}, and start it", text(&grow))

@@ -135,7 +135,24 @@ pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     if !is_prevented || fails(&running) || start::misfit(&running).is_some() {
         return None;
     }
-    let pending = machine.whole_state()?.next.pending.iter();
+    // One of them alone can be the cause.
+    let now = &machine.state.server;
+    let without = |name: &&String| {
+        let mut next = machine.next_start();
+        match name.as_str() {
+            "huge_pages" => next.huge_pages = now.huge_pages,
+            "huge_page_size" => next.huge_page_size_bytes = now.huge_page_size_bytes,
+            "shared_memory_type" => next.shared_memory_type = now.shared_memory_type,
+            _ => return false,
+        }
+        let then = machine.with_next_start(next);
+        !fails(&then) && start::misfit(&then).is_none()
+    };
+    let pending = &machine.whole_state()?.next.pending;
+    let cause = pending.iter().find(without);
+    let pending = pending
+        .iter()
+        .filter(|name| cause.is_none_or(|cause| cause == *name));
     let back = pending.map(|name| way_back(machine, name));
     let back: Vec<_> = back
         .map(|back| back.trim_end_matches(';').to_owned())

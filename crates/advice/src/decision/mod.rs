@@ -540,6 +540,9 @@ fn lower_pools_at_boot(machine: &Machine, by: Bytes) -> Option<Decision> {
 pub(crate) fn for_next_start(machine: &Machine) -> Decision {
     match start::outcome(machine) {
         StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
+        StartOutcome::Unknown(Reason::Missing(why)) => Decision::Text(format!(
+            "find out why some facts are unknown (hugeinfo_sources): {why}"
+        )),
         StartOutcome::SmallPages(reason @ Reason::NoSuchSize { .. }, Fit::Fits) => {
             Decision::WouldNotStart(reason.to_string())
         }
@@ -636,7 +639,12 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
             let fewer = most.in_pages(size) + (required - held) - (held - required);
             Lower::by_pages(machine, size, required, fewer)
         }
-        _ => lower_on_small_pages(machine, most),
+        _ => {
+            // What is pending releases a part of it.
+            let segment = memory::segment_on_small_pages(machine);
+            let pending = segment - Bytes(machine.state.needed_bytes());
+            lower_on_small_pages(machine, most - pending)
+        }
     };
     let lower = pending_change(machine).or(lower);
     let size = size.or(machine.default_size());
@@ -662,6 +670,8 @@ fn pending_change(machine: &Machine) -> Option<Lower> {
     let mut after = machine.apply(&Step::Restart).ok()?;
     if let Backing::HugePages(size) = machine.backing() {
         let given_up = machine.pages_held(size)? - after.pages_held(size)?;
+        // Surplus pages cease to exist by themselves.
+        let given_up = given_up - Pages(machine.pool(size)?.surplus);
         let pages = Pages(after.pool(size)?.persistent()) - given_up;
         after = after.apply(&Step::SetPool { size, pages }).ok()?;
     }

@@ -446,7 +446,8 @@ impl Machine {
                 self.map_huge_pages(size, &next)?;
             }
             StartOutcome::SmallPages(reason, Fit::Fits) => {
-                if !self.state.next.gives_up_huge_pages {
+                let is_off = matches!(reason, Reason::Off | Reason::Sysv) && !self.did_run();
+                if !self.state.next.gives_up_huge_pages && !is_off {
                     return Err(Blocked::LosesHugePages(reason));
                 }
                 self.map_small_pages(&next);

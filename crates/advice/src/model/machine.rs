@@ -351,6 +351,14 @@ impl Machine {
         self.state.next_start().huge_pages == HugePages::Off
     }
 
+    /// Whether settings that an administrator chose keep the next start off huge pages: `sysv` is
+    /// never a default. PostgreSQL does not start with `sysv` and `huge_pages = on`.
+    pub fn is_kept_off(&self) -> bool {
+        let next = self.state.next_start();
+        let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
+        self.is_turned_off() || is_sysv && next.huge_pages != HugePages::On
+    }
+
     /// The place where a setting can be changed so that the next start uses it. `source`: `None` if
     /// it is that of the running server.
     pub fn setting_place(&self, name: &str, source: Option<&SettingSource>) -> SettingPlace {

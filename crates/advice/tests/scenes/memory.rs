@@ -1056,6 +1056,53 @@ fn pending_changes_and_memory() {
             m.waits(|next| next.huge_page_size_bytes = Some(GB));
         })
         .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or, because the server does not start without huge pages, follow the steps of hugeinfo_runbook('huge_page_size=1GB')"]),
+        when("it ends a shortage, and surplus pages vanish", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(600 * MB);
+            m.swap(0);
+            m.lowered(12_000);
+            m.asked(12_000);
+            m.state.server.huge_pages = HugePages::On;
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 40 GB and leave 24 GB of 64 GB RAM. 600 MB is available, and 1311 MB should stay available.
+            # restart PostgreSQL (its pending settings need 20480 MB less), or free or add 711 MB of memory: too little memory is available"#]]),
+        when("it ends a part of a shortage on small pages", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            m.faulted_in(30 * GB);
+            m.available = Some(4 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 36 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: The segment on small pages still needs 10 GB; 4 GB is available.
+            # lower shared_buffers by 3359MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
+        when("another size is pending, and the pages for it need those at boot", |m| {
+            m.on_huge_pages(30 * GB, 30 * GB);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.file("proc/cmdline", "hugepagesz=1G hugepages=30");
+            (m.pool(0).total, m.pool(0).free) = (0, 0);
+            m.pool(1).total = 30;
+            m.state.server.huge_page_size_bytes = Some(GB);
+            m.state.segment.as_mut().expect("a segment").page_bytes = Some(GB);
+            m.available = Some(10 * GB);
+            m.swap(0);
+            m.waits(|next| next.huge_page_size_bytes = Some(2 * MB));
+        })
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; 15360 are needed.
+            # as restart"#]])
+        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size); or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_page_size=2MB')"]),
+        when("huge_pages = off is pending on a full host", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.available = Some(10 * GB);
+            m.swap(0);
+            m.waits(|next| next.huge_pages = HugePages::Off);
+        })
+        .see("runbook", expect!["# undo the pending change: set huge_pages to its running value (SHOW huge_pages); otherwise, release 3728 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 4464 while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"]),
         when("it needs more than RAM", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
             m.swap(0);

@@ -188,6 +188,16 @@ fn idle_pages_of_another_size_are_used_first() {
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
             # start PostgreSQL
             # if no other program needs 34 huge pages of 1 GB that are idle now: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"#]]),
+        when("the pool of a server on huge pages cannot grow", |m| {
+            m.ram(32 * GB);
+            m.on_huge_pages(4 * GB, 4 * GB);
+            m.file("proc/cmdline", "hugepagesz=1G hugepages=18");
+            (m.pool(1).total, m.pool(1).free) = (18, 18);
+            m.available = Some(6 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 17 * GB);
+        })
+        .see("runbook", expect!["# if no other program needs the 18 huge pages of 1 GB that are idle, ALTER SYSTEM SET huge_page_size = '1GB' and restart PostgreSQL; otherwise, lower shared_buffers by 7824MB, or add 7984 MB of memory: too little memory is available for the pool"]),
         when("too few are idle", |m| {
             m.on_small_pages(33 * GB, 0);
             m.faulted_in(GB);

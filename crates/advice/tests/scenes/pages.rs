@@ -37,6 +37,12 @@ fn on_huge_pages() {
             .see("pending_settings", expect!["ok nothing_pending: No pending setting changes the number or size of huge pages."])
             .see("cgroup_fault_limit", expect!["ok not_limited: No cgroup limits 2 MB pages for this server."])
             .see("runbook", expect![[""]]),
+        when("a server fell back, and a counter of its pool is below zero", |m| {
+            m.on_small_pages(8 * GB, 1000);
+            m.asked(1000);
+            m.pool(0).below_zero = vec!["resv_hugepages"];
+        })
+        .see("runbook", expect!["# find out why some facts are unknown (hugeinfo_sources): /sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages: a kernel counter went below zero"]),
         when("a counter of a pool that the server does not use is below zero", |m| {
             m.on_small_pages(GB, 600);
             m.pool(1).below_zero = vec!["nr_overcommit_hugepages"];
