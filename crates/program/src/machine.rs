@@ -411,7 +411,10 @@ impl Running {
             Err(_) => (None, None),
         };
         let is_huge = page.is_some_and(|page| page > host::linux::pages::base_page_bytes());
-        let huge_pages = match (settings.map(|settings| settings.server.huge_pages), is_huge) {
+        let given = postmaster_arguments::setting(&self.command_line, "huge_pages");
+        let given = given.and_then(|value| HugePages::parse(std::str::from_utf8(value).ok()?));
+        let huge_pages = given.or(settings.map(|settings| settings.server.huge_pages));
+        let huge_pages = match (huge_pages, is_huge) {
             (Some(HugePages::Off), true) | (Some(HugePages::On), false) | (None, _) => {
                 HugePages::Try
             }

@@ -70,7 +70,10 @@ fn judge(machine: &Machine) -> Judgment {
         Backing::SmallPages => on_small_pages(machine),
     };
     Ok(finding.with(json!({
-        "huge_pages": machine.state.server.huge_pages.as_str(),
+        "huge_pages": match machine.unknown_request() {
+            None => Some(machine.state.server.huge_pages.as_str()),
+            Some(_) => None,
+        },
         "segment_bytes": segment.bytes,
         "page_size_bytes": segment.page_bytes,
     })))
@@ -118,6 +121,11 @@ fn on_small_pages(machine: &Machine) -> Finding {
         Some(0) | None => String::new(),
     };
     let base = format!("{base} pages{partly}");
+    if let Some(command) = machine.unknown_request() {
+        return Finding::unknown(format!(
+            "On {base}. Whether the server asks for huge pages is unknown ({command})."
+        ));
+    }
     if next.huge_pages == HugePages::Off {
         let pending = match running.huge_pages {
             HugePages::Off => "",

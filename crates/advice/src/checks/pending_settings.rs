@@ -12,7 +12,10 @@ use crate::{
     finding::{Finding, Judgment, Status, Unknown, whole},
     model::machine::{Machine, ServerState},
 };
-use host::server::{setting::SettingSource, state::Files};
+use host::{
+    server::{setting::SettingSource, state::Files},
+    units::huge_pages,
+};
 
 pub(super) const CHECK: Check = Check {
     name: "pending_settings",
@@ -43,7 +46,7 @@ its primary: PostgreSQL reports them when it starts.
 
 If the command line of the server sets some of the settings that determine the size of shared
 memory, roles that can execute `hugeinfo_plan(text)` also see whether a start from the files alone
-would fail or run out of memory.
+would fail or run out of memory. The program only prints a notice about such options.
 
 **What to do.** Follow the remedy, or correct the files. `pg_monitor` sees numbers and names of
 settings. Values, lines of files and PostgreSQL's message are visible to roles that can execute
@@ -68,9 +71,13 @@ fn judge(machine: &Machine) -> Judgment {
             status: Status::Warning,
             code: "needs_command_line",
             text: format!(
-                "{} Without these options, {}",
-                finding.text,
-                of_start.text.replacen("A", "a", 1)
+                "{} {}",
+                (of_start.text).replacen(
+                    "restart",
+                    "start without the options of the command line",
+                    1
+                ),
+                finding.text
             ),
             evidence: finding.evidence,
         },
@@ -154,9 +161,15 @@ fn without_command_line(machine: &Machine) -> Option<Finding> {
 /// The decision about files from which the server would not start.
 fn about_files(machine: &Machine) -> Option<Decision> {
     without_command_line(machine)?;
-    Some(Decision::Text(
-        "before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)".to_owned(),
-    ))
+    let files = machine.state.next.from_files.as_ref()?;
+    let pages = machine.size_to_map(files).map(|size| {
+        let pages = huge_pages(machine.pages_mapped(files, size), size);
+        format!(", or allocate {pages} for them")
+    });
+    Some(Decision::Text(format!(
+        "before a start without the options of the command line, correct the settings in the files{}",
+        pages.unwrap_or_default()
+    )))
 }
 
 fn with_command_line(machine: &Machine, text: String) -> String {

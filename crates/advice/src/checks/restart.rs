@@ -16,7 +16,10 @@ use crate::{
     },
     render,
 };
-use host::{server::state::SharedMemoryType, units::capitalized};
+use host::{
+    server::state::SharedMemoryType,
+    units::{capitalized, huge_pages},
+};
 
 pub(super) const CHECK: Check = Check {
     name: "restart",
@@ -45,19 +48,27 @@ again.
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
+    if let Some(command) = machine.unknown_request() {
+        return Err(Unknown(format!(
+            "whether the server asks for huge pages is unknown ({command})"
+        )));
+    }
     let has_them = machine.is_on_huge_pages() == Some(true);
     let start = name_of_start(machine);
     let capital = capitalized(start);
     let finding = match start::outcome(machine) {
-        StartOutcome::HugePages(_) => {
+        StartOutcome::HugePages(size) => {
             let text = if machine.whole().is_some() && machine.state.next.files.stop_a_start() {
                 &format!(
                     "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
                 )
             } else if has_them && cgroup_fault_limit::is_bomb(machine) {
                 "A restart would get them again, but the server could not use all of them: see cgroup_fault_limit."
-            } else if has_them {
+            } else if has_them && machine.pending().is_none() {
                 "A restart would get them again."
+            } else if has_them {
+                let pages = machine.pages_mapped(&machine.next_start(), size);
+                &format!("A restart would get {}.", huge_pages(pages, size))
             } else {
                 &format!("{capital} would get huge pages.")
             };

@@ -6,7 +6,7 @@ use host::server::{
     configuration::RequestedPages,
     facts::Facts,
     setting::{FileLine, SettingSource},
-    state::{AllowedNodes, Backing, HugePages, Server, SharedMemoryType, State},
+    state::{AllowedNodes, Backing, Files, HugePages, Server, SharedMemoryType, State},
 };
 use host::{
     linux::{
@@ -344,6 +344,20 @@ impl Machine {
         let next = self.state.next.server.as_ref();
         let is_running = self.server_state == ServerState::Running;
         next.filter(|next| is_running && !self.state.is_as_now(next))
+    }
+
+    /// The command that computes whether a server on small pages asks for huge pages, if nothing
+    /// else shows it.
+    pub fn unknown_request(&self) -> Option<&str> {
+        let next = &self.whole_state()?.next;
+        let setting = next.settings.get("huge_pages");
+        let is_known = setting.is_some_and(|known| known.source == SettingSource::CommandLine);
+        match &next.files {
+            Files::NotNamed(command) if !is_known && self.backing() == Backing::SmallPages => {
+                Some(command)
+            }
+            _ => None,
+        }
     }
 
     /// Whether an administrator turned huge pages off: the default is `try`.

@@ -11,7 +11,7 @@ use expect_test::expect;
 use host::{
     server::{
         setting::{FileLine, Setting, SettingSource},
-        state::{HugePages, Server, SharedMemoryType},
+        state::{Files, HugePages, Server, SharedMemoryType},
     },
     units::PageSize,
 };
@@ -129,8 +129,15 @@ fn way_back_is_the_running_value() {
             });
         })
         .see("pending_settings", expect![[r#"
-            warning needs_command_line: No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start). Without these options, a restart would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available.
-            # before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)"#]]),
+            warning needs_command_line: A start without the options of the command line would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available. No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start).
+            # before a start without the options of the command line, correct the settings in the files, or allocate 537 huge pages of 2 MB for them"#]]),
+        when("root has only found the server, whose files have changed", |m| {
+            m.fall_back(0);
+            m.state.next.files = Files::NotNamed("hugeinfo status -D /srv/data".to_owned());
+        })
+        .see("status", expect!["unknown unknown: On 4 kB pages. Whether the server asks for huge pages is unknown (hugeinfo status -D /srv/data). The settings of the next start are unknown."])
+        .see("huge_pages", expect!["unknown unknown: On 4 kB pages. Whether the server asks for huge pages is unknown (hugeinfo status -D /srv/data)."])
+        .see("restart", expect!["unknown unknown: Cannot judge restart: whether the server asks for huge pages is unknown (hugeinfo status -D /srv/data)."]),
         when("the files alone need more pages than are there", |m| {
             m.fall_back(150);
             m.needs(150 * MB);
@@ -142,7 +149,7 @@ fn way_back_is_the_running_value() {
             });
         })
         .see("runbook", expect![[r#"
-            # before a start without the options of the command line, correct the settings in the files, or allocate the huge pages that they need (hugeinfo_plan)
+            # before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for them
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the files alone need the idle pages", |m| {
             m.needs(150 * MB);
@@ -161,13 +168,13 @@ fn way_back_is_the_running_value() {
             set(m, "huge_pages", "try", SettingSource::CommandLine);
             set(m, "shared_buffers", "920MB", SettingSource::CommandLine);
         })
-        .see("pending_settings", expect!["ok fits: Settings are pending a restart (shared_buffers). A restart would get them again. The command line of the server sets huge_pages = try, shared_buffers = 920MB. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start)."])
+        .see("pending_settings", expect!["ok fits: Settings are pending a restart (shared_buffers). A restart would get 50 huge pages of 2 MB. The command line of the server sets huge_pages = try, shared_buffers = 920MB. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start)."])
         .see("text", expect![[r#"
-            OK  On 512 huge pages of 2 MB. A restart would get them again. Settings are
-                pending a restart.
+            OK  On 512 huge pages of 2 MB. A restart would get 50 huge pages of 2 MB.
+                Settings are pending a restart.
               2 MB pages      [|###############] 50 needed, 512 in the pool, 512 in use
               page tables     Page tables of 21 processes take 6300 kB.
-              next restart    A restart would get them again.
+              next restart    A restart would get 50 huge pages of 2 MB.
                               The command line of the server sets huge_pages = try,
                               shared_buffers = 920MB. A start without these options (see
                               postmaster.opts) uses the files (see hugeinfo_next_start).

@@ -112,7 +112,7 @@ fn other_servers() {
             m.waits(|next| next.shared_memory_bytes = 4 * GB);
             m.other(8 * GB, 4096, TRY);
         })
-        .see("status", expect![["ok on_huge_pages: On 4096 huge pages of 2 MB. A restart would get them again. Settings are pending a restart."]])
+        .see("status", expect!["ok on_huge_pages: On 4096 huge pages of 2 MB. A restart would get 2048 huge pages of 2 MB. Settings are pending a restart."])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
         .see("runbook", expect![["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 6144' >> /etc/sysctl.d/60-hugepages.conf)"]]),
         when("memory is too small for one, and this server leaves shared_memory_type = sysv", |m| {

@@ -145,7 +145,7 @@ fn pending() {
         when("settings that need fewer pages are pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 100 * MB);
         })
-        .see("status", expect![["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again. Settings are pending a restart."]])
+        .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get 50 huge pages of 2 MB. Settings are pending a restart."])
         .see("pool_size", expect![["ok no_idle_pages: No pool holds idle pages."]])
         .see("reboot", expect![[r#"
             warning too_many_after_restart: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; with the pending settings, 50 are enough.
