@@ -294,6 +294,17 @@ mod tests {
         assert_eq!(parse(text), Ok(meminfo));
     }
 
+    /// Such as in a sandbox that has the line, but no value for it.
+    #[test]
+    fn memory_of_0_kb_is_unknown() {
+        let meminfo = Meminfo {
+            total_bytes: None,
+            default_huge_page_bytes: Some(2 << 20),
+        };
+        let text = b"MemTotal: 0 kB\nHugepagesize: 2048 kB\n";
+        assert_eq!(parse(text), Ok(meminfo));
+    }
+
     #[test]
     fn free_zram_is_size_less_use_of_zram_devices() {
         let text = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\

@@ -82,6 +82,13 @@ fn bytes(value: &OsStr) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        linux::{
+            cgroup::{Hugetlb, Version},
+            hugepages::Pool,
+        },
+        server::state::{HugePages, Server, SharedMemoryType, State},
+    };
 
     #[test]
     fn variables_are_named_as_kubernetes_names_page_sizes() {
@@ -93,6 +100,62 @@ mod tests {
         ] {
             let name = format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}");
             assert_eq!(variable(page_bytes), name);
+        }
+    }
+
+    /// The limit on pages of 2 MB that this value of the variable sets, and the invalid values.
+    fn limit(value: &str) -> (Option<u64>, usize) {
+        let page_bytes = 2 << 20;
+        let mut state = State::unread(Server {
+            huge_pages: HugePages::Try,
+            shared_memory_type: SharedMemoryType::Mmap,
+            huge_page_size_bytes: None,
+            shared_memory_bytes: 1 << 30,
+        });
+        state.pools = Ok(vec![Pool {
+            page_bytes,
+            total: 0,
+            free: 0,
+            reserved: 0,
+            surplus: 0,
+            overcommit: 0,
+            demote_bytes: None,
+            below_zero: Vec::new(),
+        }]);
+        state.hugetlb = Ok(Hugetlb {
+            version: Version::V2,
+            groups: Vec::new(),
+            counts_as_memory: false,
+        });
+        let facts = Facts::unread(state).with_pod_limits(|_| Some(value.into()));
+        let groups = facts.state.hugetlb.expect("it was set").groups;
+        let limits = groups.iter().flat_map(|group| &group.limits);
+        let limit = limits.filter_map(|limits| limits.fault_limit).next();
+        (limit, facts.invalid_limits.len())
+    }
+
+    /// 1073 MB are 536.5 pages, so only its size shows that the number is one of bytes.
+    #[test]
+    fn limit_is_a_number_of_bytes_or_has_a_unit() {
+        for value in ["1125122048", "1125122048B", "1098752Ki", "1073Mi"] {
+            assert_eq!(limit(value), (Some(1_125_122_048), 0), "{value}");
+        }
+        assert_eq!(limit("2097152"), (Some(2 << 20), 0));
+        assert_eq!(limit(""), (None, 0));
+    }
+
+    /// With a divisor, the number is one of kB, MB or pages.
+    #[test]
+    fn limit_in_another_unit_is_invalid() {
+        for value in [
+            "1098752",
+            "1073",
+            "537",
+            "1125122048 bytes",
+            "-1",
+            "9223372036854775808",
+        ] {
+            assert_eq!(limit(value), (None, 1), "{value}");
         }
     }
 }
