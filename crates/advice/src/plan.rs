@@ -222,32 +222,28 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     else {
         return None;
     };
-    let Reason::PoolShort {
-        size,
-        other: Some(other),
-        ..
-    } = reason
-    else {
+    let Reason::PoolShort { size, .. } = reason else {
         return None;
     };
     let is_set = next.huge_page_size_bytes.is_some_and(|bytes| bytes > 0);
-    let has_them = machine.pages_held(other)? > Pages(0);
-    if is_set || has_them {
+    if is_set {
         return None;
     }
-    let of_other = PoolTarget::of(&wanted, other, &next)?;
-    let idle = of_other.persistent - of_other.now.total();
-    let with_other = Server {
-        huge_page_size_bytes: Some(other.0),
-        ..next.clone()
-    };
-    let starts = wanted.with_next_start(with_other.clone());
-    if demand::pages_of_next_start(&wanted, other, &with_other) > idle
-        || start::outcome(&starts) != StartOutcome::HugePages(other)
-        || starts.can_use_huge_pages().is_err()
-    {
-        return None;
-    }
+    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+    let (other, idle, with_other) = sizes.filter(|other| *other != size).find_map(|other| {
+        let has_them = machine.pages_held(other)? > Pages(0);
+        let of_other = PoolTarget::of(&wanted, other, &next)?;
+        let idle = of_other.persistent - of_other.now.total();
+        let with_other = Server {
+            huge_page_size_bytes: Some(other.0),
+            ..next.clone()
+        };
+        let starts = wanted.with_next_start(with_other.clone());
+        let is_enough = demand::pages_of_next_start(&wanted, other, &with_other) <= idle
+            && start::outcome(&starts) == StartOutcome::HugePages(other)
+            && starts.can_use_huge_pages().is_ok();
+        (!has_them && is_enough).then_some((other, idle, with_other))
+    })?;
     let pages = PoolTarget::of(&wanted, size, &next)?.recommended();
     let change = Step::ChangeSetting(SettingChange {
         name: "huge_page_size".to_owned(),
