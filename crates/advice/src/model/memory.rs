@@ -470,8 +470,10 @@ impl CommitLimit {
         let (limit, committed) = (Bytes(usage.commit_limit?), Bytes(usage.committed?));
         let ram = host_ram(machine).unwrap_or_default();
         let all = ram + Bytes(usage.swap_total.unwrap_or(0));
-        let available = Bytes(usage.available.unwrap_or(0));
-        let is_contradicted = committed > limit.max(all + all)
+        // As they were read: a step takes memory, but does not correct the counter.
+        let read = machine.facts.state.usage.as_ref().unwrap_or(usage);
+        let available = Bytes(read.available.unwrap_or(0));
+        let is_contradicted = Bytes(read.committed?) > Bytes(read.commit_limit?).max(all + all)
             && ram > Bytes(0)
             && available >= ram.percent(CONTRADICTING_OF_RAM_PERCENT);
         Some(Self {
