@@ -243,14 +243,15 @@ fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
             "set vm.panic_on_oom to 0, now and in /etc/sysctl.d, unless you want the machine to reboot when memory runs out",
         );
     }
-    let unit = machine.state.unit.as_ref();
-    let stops = unit.is_some_and(|unit| unit.oom_policy != Ok(OomPolicy::Continue));
     let prefers_children = prefers_children(machine, postmaster);
     if postmaster < 0 || prefers_children == Some(true) {
-        let expose = (prefers_children != Some(true)).then_some(ServiceChange::ExposeBackends);
-        let keep = stops.then_some(ServiceChange::ContinueAfterKill);
-        let changes = expose.into_iter().chain(keep);
-        return Ok(changes.map(Step::ChangeService).collect());
+        let change = match prefers_children {
+            Some(true) => machine
+                .stops_after_kill()
+                .then_some(ServiceChange::ContinueAfterKill),
+            _ => Some(ServiceChange::ExposeBackends),
+        };
+        return Ok(change.map(Step::ChangeService).into_iter().collect());
     }
     if is_container && has_memory_limit(machine) {
         return text(

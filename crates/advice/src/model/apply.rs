@@ -569,6 +569,7 @@ impl Machine {
                     for process in self.state.processes.iter_mut().filter(|p| !p.is_postmaster) {
                         process.oom_score_adj = Some(of_backends);
                     }
+                    self.continue_after_kill();
                 }
                 ServiceChange::ContinueAfterKill => self.continue_after_kill(),
                 ServiceChange::Interleave => {}

@@ -7,6 +7,7 @@ use host::server::{
     facts::Facts,
     setting::{FileLine, SettingSource},
     state::{AllowedNodes, Backing, Files, HugePages, Server, SharedMemoryType, State},
+    unit::OomPolicy,
 };
 use host::{
     linux::{
@@ -246,6 +247,13 @@ impl Machine {
         let postmaster = self.state.oom_score_adj.as_ref().ok().copied();
         let present = self.least_oom_score_of_children().max(postmaster);
         present.map_or(0, |score| score.max(0))
+    }
+
+    /// Whether systemd stops the server after the OOM killer has killed one of its processes, as
+    /// far as known.
+    pub(crate) fn stops_after_kill(&self) -> bool {
+        let unit = self.state.unit.as_ref();
+        unit.is_some_and(|unit| unit.oom_policy != Ok(OomPolicy::Continue))
     }
 
     /// The segment. `None`: it cannot be read.

@@ -324,6 +324,10 @@ fn service(machine: &Machine, change: ServiceChange) -> String {
         ServiceChange::ProtectPostmaster => {
             format!("start PostgreSQL with oom_score_adj = -900, and {children}")
         }
+        // A backend that can be killed must not be the end of the server.
+        ServiceChange::ExposeBackends if machine.stops_after_kill() => {
+            format!("set OOMPolicy=continue in the systemd unit, and {children}")
+        }
         ServiceChange::ExposeBackends => format!("set {children}"),
         ServiceChange::ContinueAfterKill => {
             return "set OOMPolicy=continue in the systemd unit (systemctl edit, which applies it at once)"

@@ -225,8 +225,7 @@ fn systemd_acts_after_the_kernel() {
         )
         .see("oom_protection", expect![[r#"
             warning backends_exempt: The OOM killer also spares the backends (oom_score_adj = -900), however large they are.
-            # set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart
-            # set OOMPolicy=continue in the systemd unit (systemctl edit, which applies it at once)"#]]),
+            # set OOMPolicy=continue in the systemd unit, and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"#]]),
         when("systemd stops the unit, and overcommit is strict", |m| {
             unit(m, Ok(OomPolicy::Stop));
             m.strict(4 * GB);
