@@ -63,7 +63,7 @@ impl Spec {
     }
 
     /// Bytes of a gigabyte of the host, which is 1 GB apart from the scale.
-    fn unit(&self) -> u64 {
+    pub fn unit(&self) -> u64 {
         self.host.scale * GB / if self.host.is_small { 16 } else { 1 }
     }
 
@@ -333,16 +333,22 @@ impl Spec {
             bytes => bytes + swap,
         };
         let free_to_commit = commit_limit.saturating_sub(small + of_others);
-        let committed = small + of_others + free_to_commit / 100 * self.host.committed_percent;
+        let mut committed = small + of_others + free_to_commit / 100 * self.host.committed_percent;
         if self.host.strict.is_some() && committed > commit_limit {
             return None;
+        }
+        if self.host.is_commit_wrong {
+            committed += 3 * (ram + swap);
         }
 
         let node = |at: usize| Node {
             number: u32::try_from(at).unwrap_or(0),
             memory: NodeMemory {
                 total: Some(self.memory_of(at)),
-                free: Some(available_of[at] / 2),
+                free: Some(match self.full_node() == Some(at) {
+                    true => (available_of[at] / 2).min(self.memory_of(at) / 200),
+                    false => available_of[at] / 2,
+                }),
                 available: Some(available_of[at]),
             },
             pools: counted
@@ -371,13 +377,14 @@ impl Spec {
             groups: self.groups(&pools, &segment, next)?,
             counts_as_memory: self.memory_limits.iter().any(|limit| limit.counts_hugetlb),
         };
+        let swap_free = swap.saturating_sub(self.server.swapped_mb * MB);
         let usage = Usage {
             total: Some(total),
             free: Some(available / 2),
             available: Some(available),
             shmem: Some(touched_small + touched_by_others + tmpfs),
             swap_total: Some(swap),
-            swap_free: Some(swap.saturating_sub(self.server.swapped_mb * MB)),
+            swap_free: Some(swap_free),
             commit_limit: Some(commit_limit),
             committed: Some(committed),
             hugetlb: Some(in_pools),
@@ -392,6 +399,7 @@ impl Spec {
         let on_huge_pages = if is_on { segment.bytes } else { 0 };
         let faulted_in = on_huge_pages / 100 * self.server.touched_percent + touched_small;
         let default = arch.default_size().unwrap_or(0);
+        let limits = |specs| self.limits_of_memory(specs, touched_small, faulted_in);
         let state = State {
             base_page_bytes: base,
             segment: Ok(segment.clone()),
@@ -409,9 +417,10 @@ impl Spec {
                 overcommit_memory: Some(if self.host.strict.is_some() { 2 } else { 0 }),
                 overcommit_ratio: signed(ratio),
                 overcommit_bytes: signed(by_bytes),
-                admin_reserve_bytes: signed(8 * MB),
-                user_reserve_bytes: signed(128 * MB),
+                admin_reserve_bytes: signed(self.host.reserves_mb.0 * MB),
+                user_reserve_bytes: signed(self.host.reserves_mb.1 * MB),
                 swappiness: Some(60),
+                panic_on_oom: Some(self.host.panic_on_oom),
                 hugetlb_shm_group: Some(0),
                 ..Vm::default()
             },
@@ -432,22 +441,14 @@ impl Spec {
                     .collect(),
             }),
             next_boot: self.next_boot(next, default, &pools),
-            segment_nodes: (self.server.segment_node)
-                .filter(|node| allowed_number(&allowed_nodes, *node, nodes))
-                .map(|node| {
-                    let number = u32::try_from(node).unwrap_or(0);
-                    BTreeMap::from([(number, faulted_in / page)])
-                }),
+            segment_nodes: self.segment_nodes(&allowed_nodes, faulted_in / page),
             processes: self.processes(touched_small),
             oom_score_adj: Ok(self.server.oom.0),
-            unit: self.server.continues.map(|continues| Unit {
+            unit: self.server.oom_policy.map(|oom_policy| Unit {
                 name: "postgresql.service".to_owned(),
-                oom_policy: Ok(match continues {
-                    true => OomPolicy::Continue,
-                    false => OomPolicy::Stop,
-                }),
+                oom_policy: Ok(oom_policy),
             }),
-            memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
+            memory_limits: Ok(limits(&self.memory_limits)),
             other_servers: match self.visibility {
                 'u' => Err(absent("/proc", Absence::Denied)),
                 _ => Ok(self.instances()),
@@ -483,6 +484,10 @@ impl Spec {
             is_segment_aligned: Some(true),
             can_lower_oom_score: Some(!self.server.is_container),
             cgroup_oom_kills: Some(0),
+            memory_oom_group: (self.server.oom_policy == Some(OomPolicy::Kill))
+                .then(|| PathBuf::from("/sys/fs/cgroup/system.slice/postgresql.service")),
+            memory_high: limits(self.high.as_slice()),
+            free_zram_bytes: swap_free / 100 * self.host.zram_percent,
             refused_pages: arch
                 .sizes()
                 .iter()
@@ -600,9 +605,43 @@ impl Spec {
         Some(groups)
     }
 
-    fn limits_of_memory(&self, touched_small: u64, faulted_in: u64) -> Vec<MemoryLimit> {
-        let count = self.memory_limits.len();
-        let specs = self.memory_limits.iter().enumerate();
+    /// The node that has almost no free memory, by position.
+    fn full_node(&self) -> Option<usize> {
+        let node = self.server.segment_node.unwrap_or(0);
+        self.host
+            .is_node_full
+            .then_some(node % self.host.nodes_gb.len())
+    }
+
+    /// The pages of the segment on each node: all on one, or most on the node that is full.
+    fn segment_nodes(&self, allowed: &AllowedNodes, pages: u64) -> Option<BTreeMap<u32, u64>> {
+        let count = self.host.nodes_gb.len();
+        let number = |node: usize| u32::try_from(node).unwrap_or(0);
+        let is_usable =
+            |node: &usize| allowed_number(allowed, *node, count) && self.memory_of(*node) > 0;
+        let Some(full) = self.full_node().filter(is_usable) else {
+            let node = self.server.segment_node;
+            let node = node.filter(|node| allowed_number(allowed, *node, count))?;
+            return Some(BTreeMap::from([(number(node), pages)]));
+        };
+        let others: Vec<_> = (0..count)
+            .filter(is_usable)
+            .filter(|node| *node != full)
+            .collect();
+        let rest = pages / 100 * 24 / u64::try_from(others.len().max(1)).unwrap_or(1);
+        let mut nodes: BTreeMap<_, _> = others.iter().map(|node| (number(*node), rest)).collect();
+        nodes.insert(number(full), pages - nodes.values().sum::<u64>());
+        Some(nodes)
+    }
+
+    fn limits_of_memory(
+        &self,
+        specs: &[super::machines::MemoryLimitSpec],
+        touched_small: u64,
+        faulted_in: u64,
+    ) -> Vec<MemoryLimit> {
+        let count = specs.len();
+        let specs = specs.iter().enumerate();
         specs
             .map(|(at, spec)| {
                 let own = match spec.counts_hugetlb {

@@ -1,7 +1,7 @@
 //! Machines on which a property once did not hold.
 
 use advice::model::machine::Machine;
-use host::server::setting::SettingSource;
+use host::server::{setting::SettingSource, unit::OomPolicy};
 use proptest::test_runner::TestCaseResult;
 
 use super::{
@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 23] = [
+pub const ROWS: [Row; 26] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -542,5 +542,61 @@ pub const ROWS: [Row; 23] = [
             });
         },
         problems_have_different_remedies,
+    ),
+    // Of two other sizes with enough idle pages, the first one is for another server.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::Arm64k;
+            spec.host.nodes_gb = vec![4];
+            spec.host.scale = 1 << 20;
+            spec.server.is_on_huge_pages = false;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.pools[2].persistent = exact_plus(1);
+            spec.others = vec![OtherSpec {
+                mb: 100,
+                percent_of_ram: 1,
+                size: Some(SizeSpec::Nth(0)),
+                has_port: false,
+                ..OTHER
+            }];
+        },
+        idle_pages_of_another_size_come_first,
+    ),
+    // A pool that grows leaves less than half of RAM available.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Small;
+            spec.host.nodes_gb = vec![16];
+            spec.host.strict = Some(Strict::Ratio(30));
+            spec.host.is_commit_wrong = true;
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 204_800,
+                huge_pages: 'f',
+                ..next(spec)
+            };
+            spec.pools[0].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 50,
+                huge_pages: 't',
+                ..next(spec)
+            });
+        },
+        wrong_commit_counter_is_no_shortage,
+    ),
+    // systemd stops the server after a kill, of which the backends are exempt.
+    (
+        |spec| {
+            spec.server.oom = (-1000, -1000);
+            spec.server.oom_policy = Some(OomPolicy::Stop);
+        },
+        oom_remedies_do_not_endanger_the_server,
     ),
 ];

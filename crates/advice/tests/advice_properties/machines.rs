@@ -1,6 +1,9 @@
 //! Random machines with consistent counters, like those of one kernel.
 
-use host::server::setting::{FileLine, SettingSource};
+use host::server::{
+    setting::{FileLine, SettingSource},
+    unit::OomPolicy,
+};
 use proptest::{
     collection::vec,
     option::{self, weighted},
@@ -113,6 +116,15 @@ pub struct HostSpec {
     pub strict: Option<Strict>,
     /// Committed memory apart from segments, in percent of the room under the limit.
     pub committed_percent: u64,
+    /// `vm.admin_reserve_kbytes` and `vm.user_reserve_kbytes`, in MB.
+    pub reserves_mb: (u64, u64),
+    /// Whether the kernel has counted committed memory several times.
+    pub is_commit_wrong: bool,
+    /// The part of free swap that is on zram.
+    pub zram_percent: u64,
+    /// Whether one node has most of the segment and almost no free memory.
+    pub is_node_full: bool,
+    pub panic_on_oom: i64,
     /// `MemTotal` of a container with its own `/proc/meminfo`.
     pub shown_gb: Option<u64>,
     pub thp: (&'static str, &'static str),
@@ -137,8 +149,8 @@ pub struct ServerSpec {
     pub page_tables_mb: u64,
     pub swapped_mb: u64,
     pub oom: (i32, i32),
-    /// Whether systemd keeps its unit after an OOM kill. `None`: it has no unit.
-    pub continues: Option<bool>,
+    /// What systemd does after an OOM kill. `None`: it has no unit.
+    pub oom_policy: Option<OomPolicy>,
     pub is_container: bool,
     /// The source of its settings.
     pub source: SettingSource,
@@ -275,6 +287,8 @@ pub struct Spec {
     /// How often a hidden limit refused pages of each size.
     pub refused: u64,
     pub memory_limits: Vec<MemoryLimitSpec>,
+    /// `memory.high` of a cgroup.
+    pub high: Option<MemoryLimitSpec>,
     pub files: FilesSpec,
     pub boot: BootSpec,
     pub muted: Vec<&'static str>,
@@ -341,7 +355,10 @@ fn host() -> impl Strategy<Value = HostSpec> {
         select(vec![0_u64, 1, 30, 90, 100]),
         select(vec![0_u64, 0, 2, 8, 60]),
         weighted(0.2, strict),
-        select(vec![10_u64, 40, 80, 89, 95, 100]),
+        (
+            select(vec![10_u64, 40, 80, 89, 95, 100]),
+            select(vec![(8, 128), (8, 128), (0, 0), (64, 1024)]),
+        ),
         weighted(0.06, select(vec![1_u64, 2, 8])),
         select(vec![0_u64, 0, 0, 1, 100, 4000]),
         one_in(4),
@@ -363,29 +380,49 @@ fn host() -> impl Strategy<Value = HostSpec> {
         select(vec!["always", "madvise", "never", "inherit"]),
         select(vec!["always", "advise", "never", "inherit"]),
     );
-    (arch, nodes, scale, memory, modes, weighted(0.3, of_sizes)).prop_map(
-        |(arch, mut nodes_gb, scale, memory, thp, thp_of_sizes)| {
-            if nodes_gb.iter().all(|gb| *gb == 0) {
-                nodes_gb = vec![16];
-            }
-            HostSpec {
-                arch,
-                nodes_gb,
-                scale,
-                used_percent: memory.0,
-                first_node_percent: memory.1,
-                blocks_percent: memory.2,
-                swap_gb: memory.3,
-                tmpfs_mb: memory.7,
-                is_small: memory.8,
-                strict: memory.4,
-                committed_percent: memory.5,
-                shown_gb: memory.6,
-                thp,
-                thp_of_sizes,
-            }
-        },
+    let odd = (
+        one_in(8),
+        select(vec![0_u64, 0, 0, 50, 100]),
+        any::<bool>(),
+        prop_oneof![8 => Just(0_i64), 1 => 1..3_i64],
+    );
+    (
+        arch,
+        nodes,
+        scale,
+        memory,
+        modes,
+        weighted(0.3, of_sizes),
+        odd,
     )
+        .prop_map(
+            |(arch, mut nodes_gb, scale, memory, thp, thp_of_sizes, odd)| {
+                if nodes_gb.iter().all(|gb| *gb == 0) {
+                    nodes_gb = vec![16];
+                }
+                HostSpec {
+                    arch,
+                    nodes_gb,
+                    scale,
+                    used_percent: memory.0,
+                    first_node_percent: memory.1,
+                    blocks_percent: memory.2,
+                    swap_gb: memory.3,
+                    tmpfs_mb: memory.7,
+                    is_small: memory.8,
+                    strict: memory.4,
+                    committed_percent: memory.5.0,
+                    reserves_mb: memory.5.1,
+                    is_commit_wrong: odd.0,
+                    zram_percent: odd.1,
+                    is_node_full: odd.2,
+                    panic_on_oom: odd.3,
+                    shown_gb: memory.6,
+                    thp,
+                    thp_of_sizes,
+                }
+            },
+        )
 }
 
 fn source() -> impl Strategy<Value = SettingSource> {
@@ -420,7 +457,15 @@ fn server() -> impl Strategy<Value = ServerSpec> {
             (0, 500),
             (300, 301),
         ]),
-        weighted(0.2, any::<bool>()),
+        weighted(
+            0.3,
+            select(vec![
+                OomPolicy::Continue,
+                OomPolicy::Stop,
+                OomPolicy::Stop,
+                OomPolicy::Kill,
+            ]),
+        ),
     );
     let flags = (one_in(6), source(), one_in(8));
     (
@@ -443,7 +488,7 @@ fn server() -> impl Strategy<Value = ServerSpec> {
                     page_tables_mb: processes.1,
                     swapped_mb: processes.2,
                     oom: processes.3,
-                    continues: processes.4,
+                    oom_policy: processes.4,
                     is_container: flags.0,
                     source: flags.1,
                     allows_alter_system: !flags.2,
@@ -628,6 +673,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
         one_in(5),
         weighted(0.04, amount()),
         prop_oneof![12 => Just(0), 1 => 1..9_u64],
+        weighted(0.06, memory_limit()),
     );
     let muted = prop_oneof![
         10 => Just(vec![]),
@@ -656,6 +702,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
                 counts_reservations: !flags.2,
                 told_limit: flags.3,
                 refused: flags.4,
+                high: flags.5,
                 files,
                 boot,
                 muted,
@@ -697,6 +744,11 @@ impl Spec {
                 is_small: false,
                 strict: None,
                 committed_percent: 40,
+                reserves_mb: (8, 128),
+                is_commit_wrong: false,
+                zram_percent: 0,
+                is_node_full: false,
+                panic_on_oom: 0,
                 shown_gb: None,
                 thp: ("madvise", "never"),
                 thp_of_sizes: None,
@@ -716,7 +768,7 @@ impl Spec {
                 page_tables_mb: 6,
                 swapped_mb: 0,
                 oom: (-900, 0),
-                continues: None,
+                oom_policy: None,
                 is_container: false,
                 source: SettingSource::Default,
                 allows_alter_system: true,
@@ -731,6 +783,7 @@ impl Spec {
             told_limit: None,
             refused: 0,
             memory_limits: vec![],
+            high: None,
             files: FilesSpec::Nothing,
             boot: BootSpec {
                 sysctl: Some(Amount::EXACT),
@@ -823,6 +876,8 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                     used_percent: 20,
                     first_node_percent: 100,
                     strict: None,
+                    is_node_full: false,
+                    panic_on_oom: 0,
                     shown_gb: None,
                     thp: ("madvise", "never"),
                     thp_of_sizes: None,
@@ -838,7 +893,7 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                     page_tables_mb: 6,
                     swapped_mb: 0,
                     oom: (-900, 0),
-                    continues: any.server.continues.map(|_| true),
+                    oom_policy: any.server.oom_policy.map(|_| OomPolicy::Continue),
                     segment_node: None,
                     ..any.server
                 },
@@ -853,6 +908,7 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                 told_limit: None,
                 refused: 0,
                 memory_limits: vec![],
+                high: None,
                 files: FilesSpec::Nothing,
                 boot: BootSpec {
                     sysctl: Some(pages),

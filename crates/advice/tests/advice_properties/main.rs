@@ -119,6 +119,16 @@ properties! {
         ensure_needs_nothing_where_a_restart_fits,
         scores_of_backends_alone_do_no_harm,
         refused_pages_need_a_decision,
+        idle_pages_of_another_size_come_first,
+        growing_pools_leave_room_to_commit,
+        servers_that_are_off_are_no_demand,
+        server_that_is_off_asks_for_no_pages,
+        cgroup_near_its_limit_is_reported,
+        wrong_commit_counter_is_no_shortage,
+        full_node_is_named,
+        swap_on_zram_holds_nothing,
+        panic_is_reported,
+        oom_remedies_do_not_endanger_the_server,
     ]
     healthy_machine => [
         healthy_machines_get_no_advice,
@@ -147,7 +157,21 @@ fn machines_of_common_kinds_are_frequent() {
     fn is_strict(spec: &Spec) -> bool {
         spec.host.strict.is_some()
     }
-    let kinds: [(&str, u32, IsOfKind); 8] = [
+    let kinds: [(&str, u32, IsOfKind); 14] = [
+        ("swap on zram", 10, |spec, _| {
+            spec.host.zram_percent > 0 && spec.host.swap_gb > 0
+        }),
+        ("a wrong commit counter", 1, |spec, _| {
+            is_strict(spec) && spec.host.is_commit_wrong
+        }),
+        ("a full node", 1, |_, machine| {
+            properties::has_full_node(machine)
+        }),
+        ("a cgroup near its limit", 1, |_, machine| {
+            properties::has_cgroup_near_its_limit(machine)
+        }),
+        ("vm.panic_on_oom", 5, |spec, _| spec.host.panic_on_oom > 0),
+        ("OOMPolicy", 15, |spec, _| spec.server.oom_policy.is_some()),
         ("1 to 4 GB", 10, |_, machine| {
             (1..=4).contains(&gigabytes(machine))
         }),
@@ -170,7 +194,7 @@ fn machines_of_common_kinds_are_frequent() {
     const MACHINES: u32 = 2000;
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let mut counts = [0; 8];
+    let mut counts = [0; 14];
     let mut left = MACHINES;
     while left > 0 {
         let tree = any_machine().new_tree(&mut runner).expect("a description");
@@ -190,6 +214,6 @@ fn machines_of_common_kinds_are_frequent() {
 }
 
 #[test]
-fn large_machines_are_judged_in_reasonable_time() {
+fn answers_about_large_machines_are_short() {
     properties::large_machines();
 }

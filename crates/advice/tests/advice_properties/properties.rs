@@ -1,7 +1,5 @@
 //! The properties.
 
-use std::time::Instant;
-
 use std::sync::Arc;
 
 use advice::{
@@ -14,8 +12,7 @@ use advice::{
         demand::{self, Demands, PoolTarget, When},
         forecast::{self, Forecast},
         machine::{Machine, ServerState},
-        memory::{self, CommitLimit},
-        next_boot,
+        memory, next_boot,
         start::{self, Reason, StartOutcome},
         step::{Pending, SettingPlace, Step},
     },
@@ -28,13 +25,16 @@ use host::{
         boot::{Change, NextBoot},
         error::{Absence, Absent},
         hugepages::Pool,
+        numa::node::Node,
+        process::segment::Segment,
     },
     server::{
         configuration::RequestedPages,
         facts::Facts,
         instances::Instance,
         setting::{FileLine, SettingSource},
-        state::{Files, HugePages, Server, SharedMemoryType, State},
+        state::{AllowedNodes, Files, HugePages, Server, SharedMemoryType, State},
+        unit::OomPolicy,
     },
     units::{Bytes, PageSize, Pages},
 };
@@ -42,7 +42,7 @@ use proptest::{prelude::*, test_runner::TestCaseResult};
 
 use super::{
     build::{FACTS, SOURCES, absent, remove},
-    machines::{Arch, GB, Spec},
+    machines::{Arch, GB, MB, Spec, Strict},
 };
 
 fn checks(machine: &Machine) -> Vec<CheckResult> {
@@ -1142,7 +1142,7 @@ fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCase
         let remedy = |machine: &Machine, check: &CheckResult| {
             let remedy = render::remedy(machine, &check.remedy).unwrap_or_default();
             let is_command = |line: &str| {
-                let pages = ["nr_hugepages", "let the node have"];
+                let pages = ["nr_hugepages", "let the node have", "at boot by hand"];
                 pages.iter().any(|word| line.contains(word))
             };
             let is_sentence = |line: &&str| line.starts_with('#') && !is_command(line);
@@ -1886,6 +1886,7 @@ pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> Tes
                 "lower shared_buffers",
                 "undo the pending change",
                 "use a smaller huge_page_size",
+                "only a reboot corrects the counter",
             ];
             ways.iter().any(|way| text.contains(way))
         }
@@ -1942,27 +1943,28 @@ pub fn everything_can_be_rendered(_: &Spec, machine: &Machine) -> TestCaseResult
 }
 
 /// 1,024 nodes and 10,000 processes.
+/// The answer does not grow with the nodes and the processes of the host, apart from the nodes that
+/// the server is bound to, which it names with their figures.
 pub fn large_machines() {
-    let mut spec = Spec::usual();
-    spec.host.nodes_gb = vec![4; 1024];
-    spec.server.processes = 10_000;
-    spec.server.bound = (0..512).collect();
-    spec.pools[0].is_on_first_node = true;
-    spec.pools[0].persistent.percent = 50;
-    spec.server.is_on_huge_pages = false;
-    let machine = spec.machine().expect("a machine");
-    let start = Instant::now();
-    let count = checks(&machine).len();
-    let checked = start.elapsed();
-    let rows = runbook_of(&machine).len();
-    println!(
-        "{count} checks in {checked:?}, {rows} rows in {:?}",
-        start.elapsed() - checked
-    );
+    for is_bound in [false, true] {
+        let mut spec = Spec::usual();
+        spec.host.nodes_gb = vec![4; 1024];
+        spec.server.processes = 10_000;
+        spec.server.bound = if is_bound { (0..512).collect() } else { vec![] };
+        spec.pools[0].is_on_first_node = true;
+        spec.pools[0].persistent.percent = 50;
+        spec.server.is_on_huge_pages = false;
+        let machine = spec.machine().expect("a machine");
+        let rows = runbook_of(&machine);
+        let text = text::text(&machine, &Answer::of(&machine));
+        assert!(rows.len() <= 10, "{rows:#?}");
+        let most = 8000 + 100 * spec.server.bound.len();
+        assert!(text.len() <= most, "{} bytes: {text}", text.len());
+    }
 }
 
 /// After the boot lines of the runbook, the next boot leaves enough memory.
-pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
+pub fn boot_lines_leave_memory(spec: &Spec, machine: &Machine) -> TestCaseResult {
     let steps: Vec<_> = steps_of(&runbook_of(machine))
         .into_iter()
         .filter(|step| matches!(step, Step::SetPoolAtBoot { .. }))
@@ -1970,15 +1972,20 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(!steps.is_empty());
     let after = machine.apply_all(&steps);
     prop_assume!(after.is_ok());
-    leaves_memory_at_boot(machine, after.expect("assumed").next_boot(), &steps)
+    let after = after.expect("assumed");
+    // A line that is lowered takes no memory, even if a decision about other lines remains.
+    let asked = |machine: &Machine| memory::in_pools_at_boot(machine, None);
+    let is_decided = runbook_of(machine).iter().any(|row| row.step.is_none());
+    prop_assume!(asked(&after) > asked(machine) || !is_decided);
+    leaves_memory_at_boot(spec, machine, after.next_boot(), &steps)
 }
 
 /// If nothing is wrong with the present lines, the next boot leaves enough memory, and the server gets
 /// its pages.
-pub fn boot_that_is_ok_starts_the_server(_: &Spec, machine: &Machine) -> TestCaseResult {
+pub fn boot_that_is_ok_starts_the_server(spec: &Spec, machine: &Machine) -> TestCaseResult {
     let reboot = answer::finding(machine, CheckId::Reboot);
     prop_assume!(["set_at_boot", "does_not_ask"].contains(&reboot.code));
-    leaves_memory_at_boot(machine, machine.next_boot(), &[])?;
+    leaves_memory_at_boot(spec, machine, machine.next_boot(), &[])?;
     let next = machine.next_start();
     // PostgreSQL rounds up to this size.
     let is_even = (next.huge_page_size_bytes).is_none_or(u64::is_power_of_two);
@@ -2137,6 +2144,7 @@ fn starts_after_a_boot(
 /// Pools of the next boot and memory in use now fit into RAM, and committed memory into the strict
 /// commit limit.
 fn leaves_memory_at_boot(
+    spec: &Spec,
     machine: &Machine,
     boot: Option<&NextBoot>,
     steps: &[Step],
@@ -2199,17 +2207,13 @@ fn leaves_memory_at_boot(
             moved_segments = moved_segments + Bytes(segment.bytes);
         }
     }
-    if let Some(now) = CommitLimit::of(machine)
-        && let Some(ratio) = now.ratio
-        && then > memory::in_pools(machine)
-    {
-        let usage = machine.usage();
-        let swap = Bytes(usage.and_then(|usage| usage.swap_total).unwrap_or(0));
-        let limit = (ram - then).percent(ratio) + swap;
+    if then > memory::in_pools(machine) {
+        let committed = machine.usage().and_then(|usage| usage.committed);
+        let committed = Bytes(committed.unwrap_or(0)) - moved_segments;
+        let missing = missing_to_commit(spec, then, committed);
         prop_assert!(
-            now.committed - moved_segments <= limit,
-            "{} committed - {moved_segments} moved > {limit}: {steps:#?}",
-            now.committed
+            missing.is_none_or(|missing| missing == Bytes(0)),
+            "{missing:?} are missing to commit, {committed} without {moved_segments} that move: {steps:#?}"
         );
     }
     let reserve = match then > memory::in_pools(machine) {
@@ -2718,6 +2722,406 @@ pub fn plans_keep_pages_of_unknown_owner(_: &Spec, machine: &Machine) -> TestCas
             prop_assert!(
                 pages.0 >= unknown,
                 "{planned}: {pages} of {unknown}: {rows:#?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Idle pages of another size are used before a second pool grows, or the server stops for it: the
+/// answer is a question with that size. It is not asked if a person has set `huge_page_size`, if the
+/// server has pages of one of both sizes, or if a limit could keep it from the other pages.
+pub fn idle_pages_of_another_size_come_first(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && machine.state.next.files == Files::Valid);
+    let has_limits = !spec.limits.is_empty()
+        || !spec.memory_limits.is_empty()
+        || spec.told_limit.is_some()
+        || !spec.server.bound.is_empty();
+    let next = machine.next_start();
+    prop_assume!(!has_limits && next.huge_page_size_bytes.is_none() && spec.absent.is_empty());
+    let asked = machine.size_to_map(&next).filter(|size| {
+        let pool = machine.pool(*size);
+        let idle = pool.map_or(0, |pool| pool.free - pool.reserved + pool.overcommit);
+        Bytes(next.shared_memory_bytes).in_pages(*size) > Pages(idle)
+    });
+    let held = |size: u64| machine.pages_held(PageSize(size)) != Some(Pages(0));
+    prop_assume!(asked.is_some_and(|size| !held(size.0)));
+    let asked = asked.expect("it was assumed");
+    let is_enough = |pool: &&Pool| {
+        let size = PageSize(pool.page_bytes);
+        let by_others = Demands::with_all(machine, size, &next);
+        let by_others = by_others.map_or(Pages(0), |demands| demands.asked_by_others());
+        let idle = Pages(
+            pool.persistent()
+                .saturating_sub(pool.total - pool.free + pool.reserved),
+        );
+        size != asked
+            && !held(size.0)
+            && idle >= by_others + Bytes(next.shared_memory_bytes).in_pages(size)
+    };
+    let enough: Vec<_> = machine.pools().filter(is_enough).collect();
+    prop_assume!(!enough.is_empty());
+    let rows = runbook_of(machine);
+    for step in steps_of(&rows) {
+        let grows = match &step {
+            Step::SetPool { size, pages } => {
+                is_of(&step, asked) && *pages > Pages(machine.pool(*size).map_or(0, |p| p.total))
+            }
+            Step::Stop => true,
+            _ => false,
+        };
+        prop_assert!(!grows, "{step:?} in spite of {enough:?}: {rows:#?}");
+    }
+    prop_assume!(machine.muted.is_empty());
+    let is_named = decisions(machine).iter().any(|(_, decision)| {
+        matches!(decision, Decision::UseOtherSize { idle: (_, size), .. }
+            if enough.iter().any(|pool| pool.page_bytes == size.0))
+    });
+    prop_assert!(is_named, "{enough:?} are not used: {rows:#?}");
+    Ok(())
+}
+
+/// What the commit limit lacks if the pools have this many bytes and this much is committed: it has
+/// to hold what is committed, what the kernel reserves, and what stays available.
+fn missing_to_commit(spec: &Spec, in_pools: Bytes, committed: Bytes) -> Option<Bytes> {
+    let ram = spec.host.nodes_gb.iter().sum::<u64>() * spec.unit();
+    let strict = spec.host.strict.filter(|_| spec.host.shown_gb.is_none())?;
+    // Pools take nothing of a limit in kilobytes.
+    let Strict::Ratio(ratio) = strict else {
+        return None;
+    };
+    let limit = (Bytes(ram) - in_pools).percent(ratio) + Bytes(spec.host.swap_gb * GB);
+    let (admin, user) = spec.host.reserves_mb;
+    let kept = Bytes((admin + user) * MB) + Bytes(ram / 50).max(Bytes(256 * MB));
+    Some(committed + kept - limit)
+}
+
+/// Segments on small pages, which are committed. Those of System V are counted like the others.
+fn committed_segments(machine: &Machine) -> Bytes {
+    let state = &machine.state;
+    let own = state.segment.iter();
+    let others = state.other_servers.iter().flatten();
+    let others = others.filter_map(|other| other.segment.as_ref());
+    let small = |segment: &&Segment| segment.page_bytes == Some(state.base_page_bytes);
+    own.chain(others)
+        .filter(small)
+        .map(|segment| Bytes(segment.bytes))
+        .sum()
+}
+
+/// With strict overcommit, a step that takes memory for a pool leaves room to commit, and so do the
+/// pools of the next boot.
+pub fn growing_pools_leave_room_to_commit(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(spec.host.strict.is_some() && machine.facts.is_whole && spec.absent.is_empty());
+    let committed = machine.usage().and_then(|usage| usage.committed);
+    let apart = Bytes(committed.unwrap_or(0)) - committed_segments(machine);
+    let in_pools = |machine: &Machine| -> Bytes {
+        machine
+            .pools()
+            .map(|pool| Bytes(pool.total * pool.page_bytes))
+            .sum()
+    };
+    for (name, machine, steps) in all_steps(machine) {
+        let mut before = in_pools(&machine);
+        for (step, state) in way(&machine, &steps) {
+            let now = in_pools(&state);
+            if now > before {
+                let missing = missing_to_commit(spec, now, apart + committed_segments(&state));
+                prop_assert!(
+                    missing.is_none_or(|missing| missing == Bytes(0)),
+                    "{name}: {missing:?} are missing to commit after {step:?}: {steps:#?}"
+                );
+            }
+            before = now;
+        }
+    }
+    Ok(())
+}
+
+/// A server of others with `huge_pages = off` on small pages is no demand: the numbers of pages are
+/// those without it.
+pub fn servers_that_are_off_are_no_demand(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    let is_off = |other: &Instance| {
+        matches!(other.huge_pages, RequestedPages::Known(HugePages::Off, _))
+            && other
+                .segment
+                .as_ref()
+                .is_some_and(|segment| segment.page_bytes == Some(machine.state.base_page_bytes))
+    };
+    let with = |change: &dyn Fn(&mut State)| {
+        let mut facts = Facts::clone(&machine.facts);
+        change(&mut facts.state);
+        Machine {
+            muted: machine.muted.clone(),
+            ..Machine::new(facts)
+        }
+    };
+    let all = machine.state.other_servers.as_deref().unwrap_or_default();
+    prop_assume!(all.iter().any(is_off));
+    // Only the demands differ: it has faulted in all of its segment, which `Shmem` includes.
+    let bytes_of = |other: &Instance| other.segment.as_ref().map_or(0, |segment| segment.bytes);
+    let of_all: u64 = all.iter().filter(|other| is_off(other)).map(bytes_of).sum();
+    let with_it = with(&|state| {
+        for other in state.other_servers.iter_mut().flatten() {
+            if is_off(other) {
+                other.rss_shmem_bytes = Some(bytes_of(other));
+            }
+        }
+        if let Ok(usage) = &mut state.usage {
+            usage.shmem = usage.shmem.map(|bytes| bytes + of_all);
+        }
+    });
+    let without = with(&|state| {
+        if let Ok(others) = &mut state.other_servers {
+            others.retain(|other| !is_off(other));
+        }
+    });
+    let is_exact = |machine: &Machine| machine.faulted_in.least == machine.faulted_in.most;
+    prop_assume!(is_exact(&with_it) && is_exact(&without));
+    let numbers = |machine: &Machine| {
+        let numbers = |step| match step {
+            Step::SetPool { size, pages } | Step::SetPoolAtBoot { size, pages, .. } => {
+                Some((size, pages))
+            }
+            _ => None,
+        };
+        let all = all_steps(machine).into_iter();
+        let all = all.map(|(name, _, steps)| (name, steps.into_iter().filter_map(numbers)));
+        let all = all.map(|(name, steps)| (name, steps.collect::<Vec<_>>()));
+        all.collect::<Vec<_>>()
+    };
+    prop_assert_eq!(numbers(&with_it), numbers(&without), "{:?}", spec.others);
+    // Nor do they change if the check that counts the demands of others is muted.
+    if all.iter().all(is_off) {
+        let mut muted = machine.clone();
+        muted.muted.insert("other_servers");
+        prop_assert_eq!(numbers(machine), numbers(&muted), "{:?}", spec.others);
+    }
+    Ok(())
+}
+
+/// A server with `huge_pages = off` asks for no pages: a pool grows for others only.
+pub fn server_that_is_off_asks_for_no_pages(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    let next = machine.next_start();
+    prop_assume!(next.huge_pages == HugePages::Off && !machine.state.asks_for_huge_pages());
+    let steps = steps_of(&runbook_of(machine));
+    let is_change = |step: &Step| matches!(step, Step::ChangeSetting(_));
+    prop_assume!(!steps.iter().any(is_change));
+    for step in &steps {
+        let (Step::SetPool { size, pages } | Step::SetPoolAtBoot { size, pages, .. }) = step else {
+            continue;
+        };
+        let pool = machine.pool(*size);
+        let total = pool.map_or(0, |pool| pool.total);
+        let line = machine.next_boot().and_then(|boot| boot.pages(size.0));
+        let line = line.map_or(0, |line| line.pages);
+        let others = machine.state.other_servers.iter().flatten();
+        let asking = others
+            .filter(|other| !matches!(other.huge_pages, RequestedPages::Known(HugePages::Off, _)));
+        let asking = asking.filter_map(|other| other.segment.as_ref());
+        let asking = asking
+            .map(|segment| segment.bytes.div_ceil(size.0))
+            .sum::<u64>();
+        prop_assert!(
+            pages.0 <= total.max(line) + asking,
+            "{step:?}, {total} are there, {line} in the line, {asking} for others: {steps:#?}, {spec:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Whether a cgroup has less than 5% of its limit left, and less than the host.
+pub fn has_cgroup_near_its_limit(machine: &Machine) -> bool {
+    let limits = machine.state.memory_limits.iter().flatten();
+    let available = machine.usage().and_then(|usage| usage.available);
+    limits.chain(&machine.facts.memory_high).any(|limit| {
+        let kept = limit.use_bytes - limit.file_bytes.unwrap_or(0);
+        kept > limit.limit_bytes / 100 * 95 && Some(limit.limit_bytes - kept) < available
+    })
+}
+
+/// What a cgroup uses decides against the RAM that the host has left.
+pub fn cgroup_near_its_limit_is_reported(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && spec.absent.is_empty());
+    let is_near = has_cgroup_near_its_limit(machine);
+    let finding = answer::finding(machine, CheckId::MemoryLeft);
+    prop_assert!(!is_near || finding.status.needs_attention(), "{finding:?}");
+    prop_assert!(
+        is_near || finding.code != "near_cgroup_limit",
+        "{finding:?}"
+    );
+    Ok(())
+}
+
+/// More committed memory than the kernel allows, and twice what there is, while half of RAM is
+/// available, is a wrong counter: no text gives advice to add swap or to raise the limit for it.
+pub fn wrong_commit_counter_is_no_shortage(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(spec.host.strict.is_some() && spec.host.is_commit_wrong);
+    prop_assume!(machine.facts.is_whole && spec.absent.is_empty());
+    let figures = memory::host_ram(machine).zip(machine.usage());
+    prop_assume!(figures.is_some());
+    let (ram, usage) = figures.expect("assumed");
+    prop_assume!(usage.available >= Some(ram.0.div_ceil(2)));
+    let finding = answer::finding(machine, CheckId::Overcommit);
+    prop_assert_eq!(finding.code, "wrong_commit_counter");
+    for (name, decision) in decisions(machine) {
+        let is_wrong = matches!(decision, Decision::AddSwap { .. });
+        prop_assert!(!is_wrong, "{name}: {decision}");
+    }
+    for text in texts(machine) {
+        let wrong = ["set vm.overcommit_ratio", "raise vm.overcommit_kbytes"];
+        prop_assert!(!wrong.iter().any(|wrong| text.contains(wrong)), "{text}");
+    }
+    Ok(())
+}
+
+/// The node that has three times its share of the segment and no free memory, while others have.
+fn full_node(machine: &Machine) -> Option<u32> {
+    let nodes = machine.facts.nodes.as_deref().ok()?;
+    let of_segment = machine.state.segment_nodes.as_ref()?;
+    let all: u64 = of_segment.values().sum();
+    let is_usable = |node: &&Node| {
+        let allowed = machine.facts.allowed_nodes.allows(node.number);
+        node.memory.total > Some(0) && allowed != Some(false)
+    };
+    let usable = u64::try_from(nodes.iter().filter(is_usable).count()).ok()?;
+    let free = |node: &Node| {
+        node.memory
+            .free?
+            .saturating_mul(100)
+            .checked_div(node.memory.total?)
+    };
+    let full = nodes.iter().find(|node| {
+        let pages = of_segment.get(&node.number).copied().unwrap_or(0);
+        pages * usable >= 3 * all && free(node) == Some(0)
+    })?;
+    let mut others = nodes.iter().filter(|node| node.number != full.number);
+    let is_used = all * machine.state.page_bytes()? >= GB;
+    (is_used && usable > 1 && others.any(|node| free(node) >= Some(10))).then_some(full.number)
+}
+
+pub fn has_full_node(machine: &Machine) -> bool {
+    full_node(machine).is_some()
+}
+
+/// A full node is named, although the segment is on most nodes.
+pub fn full_node_is_named(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && spec.absent.is_empty());
+    let finding = answer::finding(machine, CheckId::NumaSegment);
+    match full_node(machine) {
+        Some(node) => prop_assert!(
+            finding.status == Status::Warning && finding.text.contains(&format!("node {node}")),
+            "{finding:?} in spite of node {node}"
+        ),
+        None => prop_assert!(finding.code != "on_full_node", "{finding:?}"),
+    }
+    Ok(())
+}
+
+/// Free swap on zram holds nothing: no answer is less severe, and no pool larger, than without this
+/// swap. A cgroup does not pay for it, and a commit limit includes it.
+pub fn swap_on_zram_holds_nothing(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && memory::host_ram(machine).is_some());
+    prop_assume!(spec.memory_limits.is_empty() && spec.host.strict.is_none());
+    // Unknown is neither more nor less severe.
+    prop_assume!(spec.absent.is_empty());
+    let free = machine
+        .usage()
+        .and_then(|usage| usage.swap_free)
+        .unwrap_or(0);
+    prop_assume!(free > 0);
+    let with = |free_swap: u64| {
+        let mut facts = Facts::clone(&machine.facts);
+        facts.free_zram_bytes = free_swap;
+        if let Ok(usage) = &mut facts.state.usage {
+            usage.swap_free = Some(free_swap);
+            usage.swap_total = usage.swap_total.map(|all| all - free + free_swap);
+        }
+        Machine {
+            muted: machine.muted.clone(),
+            ..Machine::new(facts)
+        }
+    };
+    let (on_zram, without) = (with(free), with(0));
+    // What already happens is a finding of memory_left alone.
+    let worst = |machine: &Machine| {
+        let checks = [CheckId::Restart, CheckId::MemoryLeft];
+        checks
+            .map(|id| answer::finding(machine, id).status)
+            .into_iter()
+            .max()
+    };
+    prop_assert!(
+        worst(&on_zram) >= worst(&without),
+        "{:?} on zram, {:?} without",
+        worst(&on_zram),
+        worst(&without)
+    );
+    let in_pools = |machine: &Machine| {
+        let steps = steps_of(&runbook_of(machine));
+        machine
+            .apply_all(&steps)
+            .map_or(Bytes(0), |after| memory::in_pools(&after))
+    };
+    prop_assert!(
+        in_pools(&on_zram) <= in_pools(&without),
+        "{} in pools with swap on zram, {} without",
+        in_pools(&on_zram),
+        in_pools(&without)
+    );
+    Ok(())
+}
+
+/// `vm.panic_on_oom` is reported if it applies (mm/oom_kill.c `check_panic_on_oom`).
+pub fn panic_is_reported(spec: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.facts.is_whole && spec.absent.is_empty());
+    let is_limited = !spec.memory_limits.is_empty()
+        || matches!(machine.facts.allowed_nodes, AllowedNodes::Only(_));
+    let panics = spec.host.panic_on_oom == 2 || spec.host.panic_on_oom == 1 && !is_limited;
+    // The kill of the whole cgroup comes first, if the postmaster is not exempt.
+    let is_group = spec.server.oom_policy == Some(OomPolicy::Kill) && spec.server.oom.0 > -1000;
+    let finding = answer::finding(machine, CheckId::OomProtection);
+    prop_assert_eq!(finding.code == "panic_on_oom", panics && !is_group);
+    prop_assert_eq!(finding.code == "oom_group", is_group);
+    Ok(())
+}
+
+/// The highest score of a process whose kill ends the server, and by how much the postmaster is
+/// preferred to a child as the victim. systemd can stop the server after any kill.
+fn danger(machine: &Machine) -> Option<(i32, i32)> {
+    let postmaster = machine.state.oom_score_adj.as_ref().ok().copied()?;
+    let children = machine.state.processes.iter();
+    let children = children.filter(|process| !process.is_postmaster);
+    let children: Vec<_> = children
+        .filter_map(|process| process.oom_score_adj)
+        .collect();
+    let unit = machine.state.unit.as_ref();
+    let stops = unit.is_some_and(|unit| unit.oom_policy != Ok(OomPolicy::Continue));
+    let of_children = children.iter().max().filter(|_| stops).copied();
+    let least = children.iter().min()?;
+    Some((
+        postmaster.max(of_children.unwrap_or(postmaster)),
+        postmaster - least,
+    ))
+}
+
+/// No line of a remedy for `oom_protection`, alone or after the lines before it, makes it likelier
+/// that a kill ends the server as a whole.
+pub fn oom_remedies_do_not_endanger_the_server(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let all = checks(machine);
+    let check = all.iter().find(|check| check.id == CheckId::OomProtection);
+    let steps = check.map_or(&[][..], |check| steps(&check.remedy));
+    let before = danger(machine);
+    for (index, step) in steps.iter().enumerate() {
+        for lines in [&steps[..=index], &steps[index..=index]] {
+            let lines = lines.iter().chain([&Step::Restart]);
+            let Ok(after) = machine.apply_all(lines) else {
+                continue;
+            };
+            let pairs = before.zip(danger(&after));
+            prop_assert!(
+                pairs.is_none_or(|(before, after)| after.0 <= before.0 && after.1 <= before.1),
+                "{pairs:?} after {step:?} of {steps:?}"
             );
         }
     }
