@@ -127,7 +127,10 @@ impl Plan {
         // Whether idle pages are used decides about the pools.
         let asks_about_size = matches!(decision, Decision::UseOtherSize { .. });
         let boot = match &wanted {
-            Ok(next) if !asks_about_size => Boot::of(machine, next, None),
+            // Lines for settings that no step changes would lock memory for nobody.
+            Ok(next) if !asks_about_size && *next == machine.next_start() => {
+                Boot::of(machine, next, None)
+            }
             _ => Boot::default(),
         };
         // Pages that the wanted settings need are not idle.
@@ -216,6 +219,10 @@ impl Plan {
 /// question if `huge_page_size` is set.
 fn about_other_size(machine: &Machine) -> Option<Decision> {
     let next = desired::wanted_settings(machine).ok()?;
+    // Other settings have to change first.
+    if next != machine.next_start() {
+        return None;
+    }
     let wanted = machine.with_next_start(next.clone());
     let (StartOutcome::SmallPages(reason, _) | StartOutcome::Fails(reason, _)) =
         start::outcome(&wanted)
@@ -357,7 +364,10 @@ fn about_small_pages(machine: &Machine, decision: &Decision) -> Option<Decision>
 /// alternative, unless there is a plan that stops the server.
 fn about_pending(machine: &Machine, findings: &Findings, decision: &Decision) -> Option<Decision> {
     let undo = checks::undo_pending(machine)?;
-    let text = match Plan::complete(machine, findings, Pending::Restart) {
+    // As if the change were planned.
+    let mut planned = machine.clone();
+    planned.state.next.gives_up_huge_pages |= !machine.next_start().asks_for_huge_pages();
+    let text = match Plan::complete(&planned, findings, Pending::Restart) {
         Ok(_) => format!(
             "{undo}; or, because {}, follow the steps of {}",
             match machine.next_start().huge_pages {
@@ -374,14 +384,24 @@ fn about_pending(machine: &Machine, findings: &Findings, decision: &Decision) ->
 /// The call that plans the pending settings, with the value that is known.
 fn runbook_of_pending(machine: &Machine) -> String {
     let next = machine.next_start();
-    let size = next.huge_page_size_bytes.map(PageSize);
-    match (machine.state.next.pending.as_slice(), size) {
-        ([name], Some(size)) if name == "huge_page_size" => {
-            let size = size.to_string().replace(' ', "");
-            format!("hugeinfo_runbook('{name}={size}')")
-        }
-        _ => "hugeinfo_runbook(settings)".to_owned(),
-    }
+    let value = |name: &str| match name {
+        "huge_page_size" => Some(
+            PageSize(next.huge_page_size_bytes?)
+                .to_string()
+                .replace(' ', ""),
+        ),
+        "huge_pages" => Some(next.huge_pages.as_str().to_owned()),
+        "shared_memory_type" => Some(next.shared_memory_type.as_str().to_owned()),
+        _ => None,
+    };
+    let known = match machine.state.next.pending.as_slice() {
+        [name] => value(name).map(|value| format!("'{name}={value}'")),
+        _ => None,
+    };
+    format!(
+        "hugeinfo_runbook({})",
+        known.as_deref().unwrap_or("settings")
+    )
 }
 
 /// The remedy for the number of pages of one pool, as if the server asked for its page size.

@@ -129,7 +129,7 @@ fn small_pages_that_do_not_fit() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 16 GB and 8 GB of swap are available.
-            # undo the pending change: set huge_pages to its running value (SHOW huge_pages); otherwise, release 8848 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 11632 while the server is stopped, lower shared_buffers by 17695MB, or add 17695 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages); or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_pages=off')"#]]),
         when(
             "another page size is pending, and only huge pages fit",
             |m| {

@@ -1102,7 +1102,7 @@ fn pending_changes_and_memory() {
             m.swap(0);
             m.waits(|next| next.huge_pages = HugePages::Off);
         })
-        .see("runbook", expect!["# undo the pending change: set huge_pages to its running value (SHOW huge_pages); otherwise, release 3728 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 4464 while the server is stopped, lower shared_buffers by 7455MB, or add 7455 MB of memory or swap: too little memory is available"]),
+        .see("runbook", expect!["# undo the pending change: set huge_pages to its running value (SHOW huge_pages); or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_pages=off')"]),
         when("it needs more than RAM", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
             m.swap(0);

@@ -91,7 +91,7 @@ fn way_back_is_the_running_value() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 8 GB and 8 GB of swap are available.
-            # undo the pending change: ALTER SYSTEM SET huge_pages = 'try'; otherwise, release 12944 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 7536 while the server is stopped, lower shared_buffers by 25887MB, or add 25887 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change: ALTER SYSTEM SET huge_pages = 'try'; or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_pages=off')"#]]),
         when("ALTER SYSTEM is not allowed", |m| {
             lowered(m);
             m.facts.allows_alter_system = false;
@@ -103,7 +103,7 @@ fn way_back_is_the_running_value() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 40 GB; 8 GB and 8 GB of swap are available.
-            # undo the pending change: in /etc/postgresql/postgresql.conf, line 12: huge_pages = 'on'; otherwise, release 12944 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 7536 while the server is stopped, lower shared_buffers by 25887MB, or add 25887 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change: in /etc/postgresql/postgresql.conf, line 12: huge_pages = 'on'; or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_pages=off')"#]]),
         when("the running value is unknown", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.available = Some(8 * GB);
@@ -114,7 +114,7 @@ fn way_back_is_the_running_value() {
         })
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 41 GB; 8 GB and 8 GB of swap are available.
-            # undo the pending change: set huge_pages to its running value (SHOW huge_pages) and set shared_buffers to its running value (SHOW shared_buffers); otherwise, release 13456 huge pages of 2 MB and lower /etc/sysctl.d/hugepages.conf:1 to 7024 while the server is stopped, lower shared_buffers by 26911MB, or add 26911 MB of memory or swap: too little memory is available"#]]),
+            # undo the pending change: set huge_pages to its running value (SHOW huge_pages) and set shared_buffers to its running value (SHOW shared_buffers); or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook(settings)"#]]),
         when("only the command line has the value", |m| {
             set(m, "huge_pages", "off", SettingSource::CommandLine);
         })
