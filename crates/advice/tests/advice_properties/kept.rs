@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 26] = [
+pub const ROWS: [Row; 27] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -598,5 +598,27 @@ pub const ROWS: [Row; 26] = [
             spec.server.oom_policy = Some(OomPolicy::Stop);
         },
         oom_remedies_do_not_endanger_the_server,
+    ),
+    // A setting is changed on the command line.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![16];
+            spec.host.used_percent = 50;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 1_202_064;
+            spec.server.is_on_huge_pages = false;
+            spec.server.touched_percent = 100;
+            spec.server.source = SettingSource::CommandLine;
+            spec.pools[0].persistent = exact_plus(1);
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 34,
+                plus_kb: 1_748_424,
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            });
+        },
+        stopped_server_has_a_way_back,
     ),
 ];
