@@ -287,6 +287,9 @@ impl Verdict {
         if let Some(pending) = pending(machine) {
             reason = format!("{reason} {pending}");
         }
+        if machine.server_state == ServerState::Stopped {
+            reason = format!("The server is stopped. {reason}");
+        }
         let verdict = Self {
             status,
             code,

@@ -118,7 +118,7 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     if order != Order::Stopped || machine.server_state != ServerState::Running {
         steps.extend(boot.iter().cloned());
     }
-    steps.extend(starts(desired, order));
+    steps.extend(starts(machine, desired, order));
     for change in later.into_iter().chain(unknown) {
         // Pages that servers give up are released first, without a condition.
         let kept = demand::idle_of_unknown_owner(machine, change.size);
@@ -135,8 +135,9 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
 }
 
 /// The start of this server and of others that get pages, each after a check of its pool: the
-/// kernel might allocate fewer pages than requested, and `sysctl -w` does not report it.
-fn starts(desired: &Desired, order: Order) -> Vec<Step> {
+/// kernel might allocate fewer pages than requested, and `sysctl -w` does not report it. The restart
+/// that pending settings wait for can be later.
+fn starts(machine: &Machine, desired: &Desired, order: Order) -> Vec<Step> {
     let start = match order {
         Order::Running => None,
         Order::Restart => Some(Step::Restart),
@@ -154,7 +155,8 @@ fn starts(desired: &Desired, order: Order) -> Vec<Step> {
     let own = grown
         .clone()
         .find(|change| desired.size == Some(change.size));
-    let own = own.filter(|_| start.is_some()).map(|change| {
+    let is_coming = start.is_some() || machine.pending().is_some();
+    let own = own.filter(|_| is_coming).map(|change| {
         let of_others: Pages = change.others.iter().map(|(_, pages)| *pages).sum();
         (change, change.pages - of_others)
     });

@@ -18,7 +18,7 @@ use crate::model::{
 /// A row of the runbook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The step. `None`: a person has to decide.
+    /// The step. `None`: no command is known to be safe, so a person decides.
     pub step: Option<Step>,
     /// The place to run it. `None`: a decision.
     pub place: Option<Place>,
@@ -140,7 +140,7 @@ fn decision(decision: Decision) -> Row {
         place: None,
         command: None,
         instruction: Some(decision.to_string()),
-        why: "a person has to decide".to_owned(),
+        why: "no command is known to be safe here".to_owned(),
         expected: None,
         is_disruptive: false,
     }

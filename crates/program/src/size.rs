@@ -12,9 +12,10 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bytes = parse_size(text, 1).filter(|bytes| *bytes > 0);
+        // A number without a unit is more likely a mistake than a host of so few bytes.
+        let bytes = parse_size(text, 1).filter(|bytes| *bytes >= 1 << 10);
         bytes
             .map(Self)
-            .ok_or_else(|| "expected a size, such as 64GB, 1254Mi or a number of bytes".to_owned())
+            .ok_or_else(|| "expected a size with a unit, such as 64GB or 1254Mi, or a number of bytes from 1024".to_owned())
     }
 }

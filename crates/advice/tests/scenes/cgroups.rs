@@ -509,7 +509,8 @@ fn reservation_limits() {
         .see("restart", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; 6 GB and 8 GB of swap are available.
             sysctl -w vm.nr_hugepages=26624
-            sed -i 's/^vm\.nr_hugepages = 25600$/vm.nr_hugepages = 26624/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 25600$/vm.nr_hugepages = 26624/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 26624 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; fi"#]])
         .see("pending_settings", expect![[r#"
             critical would_run_out_of_memory: Settings are pending a restart (shared_buffers). After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; 6 GB and 8 GB of swap are available.
             # as restart"#]])
@@ -640,7 +641,8 @@ fn memory_limits() {
             critical would_run_out_of_memory: After a restart, memory would run out. Needs 4096 huge pages of 2 MB; 537 are available. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB. Settings are pending a restart.
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=4096
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or reboot' >&2; false; fi"#]]),
         when("the limits cannot be read", |m| {
             m.state.memory_limits = Err(denied("/sys/fs/cgroup/pg/memory.max"));
         })

@@ -73,10 +73,12 @@ fn pools() {
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. Needs 537 huge pages of 2 MB; 381 are available.
             sysctl -w vm.nr_hugepages=537
-            sed -i 's/^vm\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=537
-            sed -i 's/^vm\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#]]),
         when("an uneven pool of 105 GB has few idle pages", |m| {
             m.ram(256 * GB);
             m.on_huge_pages(100 * GB, 100 * GB);
@@ -271,10 +273,12 @@ fn bound_servers() {
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 10752 huge pages of 2 MB; 10240 are available.
             sysctl -w vm.nr_hugepages=10752
-            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10752 ]; then echo 'too few pages, do not restart (huge_pages = on): free memory and repeat, or reboot' >&2; false; fi"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=10752
-            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10752 ]; then echo 'too few pages, do not restart (huge_pages = on): free memory and repeat, or reboot' >&2; false; fi"#]]),
         when(
             "the segment is on one node, and a larger one requires huge pages",
             |m| {
@@ -294,6 +298,7 @@ fn bound_servers() {
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=10240
             sed -i 's/^vm\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10240 ]; then echo 'too few pages, do not restart (huge_pages = on): free memory and repeat, or reboot' >&2; false; fi
             # start PostgreSQL with numactl --interleave=all; takes effect at the next restart"#]]),
         when("nodes get too few pages at boot", |m| {
             m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);

@@ -239,9 +239,9 @@ fn start_that_memory_cannot_hold_is_one_problem() {
     assert_eq!(ids, [CheckId::Restart, CheckId::MemoryLeft]);
     assert_eq!(problems(critical).len(), 1);
     expect![[r#"
-        CRITICAL  A start would fail. Needs 40960 huge pages of 2 MB; 0 are available.
-                  On small pages, the segment takes 80 GB; the kernel refuses more than
-                  RAM and swap (72 GB).
+        CRITICAL  The server is stopped. A start would fail. Needs 40960 huge pages of 2
+                  MB; 0 are available. On small pages, the segment takes 80 GB; the
+                  kernel refuses more than RAM and swap (72 GB).
           2 MB pages      [...............|] 40960 needed, 0 in the pool, 0 in use
           page tables     For the shared memory alone, with 100 connections: up to 16
                           GB. On 2 MB pages: up to 31 MB.
@@ -273,9 +273,11 @@ fn pages_of_another_host() {
     };
     expect![[r#"
         echo 33 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+        if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 33 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
         # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=33 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]].assert_eq(&how(1024));
     expect![[r#"
         sysctl -w vm.nr_hugepages=16896
-        (umask 022 && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)"#]]
+        (umask 022 && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)
+        if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 16896 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi"#]]
     .assert_eq(&how(2));
 }

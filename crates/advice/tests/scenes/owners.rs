@@ -335,7 +335,8 @@ fn pages_that_the_line_explains_stay_in_it() {
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=12288
-            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 10240$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#]]),
         when("the line explains a part, and the demand grows", |m| {
             m.on_huge_pages(16 * GB, 16 * GB);
             m.more(2048);
@@ -349,7 +350,8 @@ fn pages_that_the_line_explains_stay_in_it() {
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=12288
-            sed -i 's/^vm\.nr_hugepages = 8704$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 8704$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 12288 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi"#]]),
         when("no line explains them, and the demand grows", |m| {
             m.on_huge_pages(16 * GB, 16 * GB);
             m.more(512);
@@ -363,7 +365,8 @@ fn pages_that_the_line_explains_stay_in_it() {
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=10752
-            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 10752 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi"#]]),
     ]);
 }
 

@@ -125,11 +125,13 @@ fn pending() {
         .see("status", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available. Settings are pending a restart.
             sysctl -w vm.nr_hugepages=1060
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 1060 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#]])
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.
             sysctl -w vm.nr_hugepages=1060
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 1060 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#]])
         .see("pending_settings", expect![[r#"
             warning would_lose_at_restart: Settings are pending a restart (shared_buffers). A restart would lose huge pages. Needs 1060 huge pages of 2 MB; 537 are available.
             # as restart"#]])
@@ -138,10 +140,12 @@ fn pending() {
             # as restart"#]])
         .see("how_to_set_2", expect![[r#"
             sysctl -w vm.nr_hugepages=1060
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]])
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 1060 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=1060
-            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf"#]]),
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 1060/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 1060 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi"#]]),
         when("settings that need fewer pages are pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 100 * MB);
         })
