@@ -266,7 +266,7 @@ sub start_with
 	set_mix("shared_buffers = 1TB\nhuge_pages = on\n");
 	start_with('-c shared_buffers=10MB -c huge_pages=off');
 	my $judged = q(SELECT code || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings');
-	like($node->safe_psql('postgres', $judged), qr/^needs_command_line: .* Without these options, a restart would fail/, "$name: the files alone are judged");
+	like($node->safe_psql('postgres', $judged), qr/^needs_command_line: A start without the options of the command line would fail/, "$name: the files alone are judged");
 	set_mix("shared_buffers = 10MB\nhuge_pages = try\n");
 
 	for my $place ('', 'nowhere')

@@ -401,7 +401,8 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     let next = machine.state.next_start();
     let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
     let is_off = machine.is_kept_off();
-    let turns_off = is_off && machine.state.server.asks_for_huge_pages();
+    let chosen = |server: &Server| (server.huge_pages, server.shared_memory_type);
+    let turns_off = is_off && chosen(&next) != chosen(&machine.state.server);
     let stays_off = is_off && !page_tables::need_huge_pages(machine);
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(
