@@ -53,7 +53,8 @@ The check is `unknown`
 - if the server is bound to some NUMA nodes, because their pages at boot are unknown;
 - in a container, where the files of the host are not visible.
 
-Pages that no visible server holds are needed at boot as far as the present line has room for them.
+Of the pages that no visible server holds, as many count as needed at boot as the present line has
+room for.
 
 It does not notice units or a kubelet that set the pool. An existing line is judged like a new one.
 Settings of `vm.overcommit_*` in sysctl.d are not read. The check uses the present commit limit,
