@@ -155,7 +155,8 @@ fn starts(machine: &Machine, desired: &Desired, order: Order) -> Vec<Step> {
     let own = grown
         .clone()
         .find(|change| desired.size == Some(change.size));
-    let is_coming = start.is_some() || machine.pending().is_some();
+    let is_pending = machine.whole().is_some() && machine.pending().is_some();
+    let is_coming = start.is_some() || is_pending;
     let own = own.filter(|_| is_coming).map(|change| {
         let of_others: Pages = change.others.iter().map(|(_, pages)| *pages).sum();
         (change, change.pages - of_others)
