@@ -402,7 +402,7 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
     let is_off = machine.is_kept_off();
     let chosen = |server: &Server| (server.huge_pages, server.shared_memory_type);
-    let turns_off = is_off && chosen(&next) != chosen(&machine.state.server);
+    let turns_off = is_off && chosen(next) != chosen(&machine.state.server);
     let stays_off = is_off && !page_tables::need_huge_pages(machine);
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(
