@@ -366,8 +366,7 @@ impl fmt::Display for Who {
 fn explained_by_line(machine: &Machine, size: PageSize, held: Pages) -> Pages {
     let line = machine.this_boot().and_then(|boot| boot.pages(size.0));
     let line = Pages(line.map_or(0, |line| line.pages));
-    let mut pools = machine.facts.state.pools.iter().flatten();
-    let pool = pools.find(|pool| pool.page_bytes == size.0);
+    let pool = machine.facts.state.pool(size.0);
     let rest = Pages(pool.map_or(0, |pool| pool.total)) - held;
     held.min(line - rest)
 }

@@ -43,9 +43,7 @@ impl FaultedIn {
                 most: Bytes(most.clamp(least, segment.bytes)),
             };
         }
-        let pool = state.pools.iter().flatten();
-        let pool = pool.clone().find(|pool| pool.page_bytes == page_bytes);
-        let Some(pool) = pool else {
+        let Some(pool) = state.pool(page_bytes) else {
             return Self {
                 least: Bytes(0),
                 most: Bytes(segment.bytes),

@@ -182,7 +182,7 @@ impl Machine {
     }
 
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
-        self.pools().find(|pool| pool.page_bytes == size.0)
+        self.state.pool(size.0)
     }
 
     pub(crate) fn pool_mut(&mut self, size: PageSize) -> Option<&mut Pool> {

@@ -22,16 +22,6 @@ pub fn machine(
     let mut sizes = page_sizes_bytes.to_vec();
     sizes.sort_unstable();
     sizes.dedup();
-    let pool = |page_bytes| Pool {
-        page_bytes,
-        total: 0,
-        free: 0,
-        reserved: 0,
-        surplus: 0,
-        overcommit: 0,
-        below_zero: Vec::new(),
-        demote_bytes: None,
-    };
     let state = State {
         next: NextSettings {
             server: Some(next.clone()),
@@ -47,7 +37,7 @@ pub fn machine(
             total_bytes: ram_bytes,
             default_huge_page_bytes: default_page_bytes,
         }),
-        pools: Ok(sizes.into_iter().map(pool).collect()),
+        pools: Ok(sizes.into_iter().map(Pool::empty).collect()),
         ..State::unread(next)
     };
     Machine::new(Facts::unread(state))

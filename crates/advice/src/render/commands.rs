@@ -564,9 +564,8 @@ fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
             };
         return format!("too few pages, {start}: {}", ways.join("; "));
     }
-    let had = machine.facts.state.pools.iter().flatten();
-    let had = had.filter(|pool| pool.page_bytes == size.0);
-    let before = had.map(|pool| Pages(pool.persistent())).sum();
+    let before = machine.facts.state.pool(size.0);
+    let before = Pages(before.map_or(0, Pool::persistent));
     let why = if insists {
         " (huge_pages = on)"
     } else if start::misfit_if_pool_is_short(machine, size, pages - before).is_some() {

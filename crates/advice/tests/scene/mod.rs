@@ -65,25 +65,12 @@ pub fn healthy() -> State {
         }),
         pools: Ok(vec![
             Pool {
-                page_bytes: 2 * MB,
                 total: 537,
                 free: 512,
                 reserved: 512,
-                surplus: 0,
-                overcommit: 0,
-                demote_bytes: None,
-                below_zero: Vec::new(),
+                ..Pool::empty(2 * MB)
             },
-            Pool {
-                page_bytes: GB,
-                total: 0,
-                free: 0,
-                reserved: 0,
-                surplus: 0,
-                overcommit: 0,
-                demote_bytes: None,
-                below_zero: Vec::new(),
-            },
+            Pool::empty(GB),
         ]),
         hugetlb: Ok(Hugetlb {
             version: Version::V2,

@@ -38,6 +38,20 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// A pool without pages, of this page size.
+    pub fn empty(page_bytes: u64) -> Self {
+        Self {
+            page_bytes,
+            total: 0,
+            free: 0,
+            reserved: 0,
+            surplus: 0,
+            overcommit: 0,
+            demote_bytes: None,
+            below_zero: Vec::new(),
+        }
+    }
+
     /// A counter that is below zero, so that the use of the pool is unknown.
     pub fn bad_counter(&self) -> Option<Absent> {
         Some(Absent {
@@ -198,14 +212,8 @@ mod tests {
             (64 << 10, 7, 4096, 0),
         ] {
             let pool = Pool {
-                page_bytes,
                 total,
-                free: 0,
-                reserved: 0,
-                surplus: 0,
-                overcommit: 0,
-                demote_bytes: None,
-                below_zero: Vec::new(),
+                ..Pool::empty(page_bytes)
             };
             assert_eq!(pool.vmemmap_saving_bytes(base), bytes, "{page_bytes}");
         }

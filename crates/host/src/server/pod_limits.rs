@@ -105,23 +105,13 @@ mod tests {
 
     /// The limit on pages of 2 MB that this value of the variable sets, and the invalid values.
     fn limit(value: &str) -> (Option<u64>, usize) {
-        let page_bytes = 2 << 20;
         let mut state = State::unread(Server {
             huge_pages: HugePages::Try,
             shared_memory_type: SharedMemoryType::Mmap,
             huge_page_size_bytes: None,
             shared_memory_bytes: 1 << 30,
         });
-        state.pools = Ok(vec![Pool {
-            page_bytes,
-            total: 0,
-            free: 0,
-            reserved: 0,
-            surplus: 0,
-            overcommit: 0,
-            demote_bytes: None,
-            below_zero: Vec::new(),
-        }]);
+        state.pools = Ok(vec![Pool::empty(2 << 20)]);
         state.hugetlb = Ok(Hugetlb {
             version: Version::V2,
             groups: Vec::new(),

@@ -378,12 +378,13 @@ impl State {
 
     /// The pool from which the next start requests pages.
     pub fn target_pool(&self) -> Option<&Pool> {
-        let page_bytes = self.huge_page_asked_for()?;
-        self.pools
-            .as_ref()
-            .ok()?
-            .iter()
-            .find(|pool| pool.page_bytes == page_bytes)
+        self.pool(self.huge_page_asked_for()?)
+    }
+
+    /// The pool with pages of this size, in bytes.
+    pub fn pool(&self, page_bytes: u64) -> Option<&Pool> {
+        let mut pools = self.pools.iter().flatten();
+        pools.find(|pool| pool.page_bytes == page_bytes)
     }
 
     /// Bytes of the main segment at the next start. Exact with a plan. Otherwise an upper bound,
