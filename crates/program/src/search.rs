@@ -62,8 +62,9 @@ pub(crate) struct Found {
     pub(crate) places: Vec<PathBuf>,
     /// The directory below `/etc/postgresql`, which names the server. `None`: it is not named.
     pub(crate) cluster: Option<PathBuf>,
-    /// False if the time was over before its directories were known, so that it could be any server.
-    pub(crate) is_examined: bool,
+    /// False if the time was over before the search had its directories, so that it could be any
+    /// server.
+    pub(crate) has_known_places: bool,
 }
 
 /// The user whose servers are examined first. Empty: nobody named a server.
@@ -168,14 +169,14 @@ fn collect(output: &[u8]) -> Result<Vec<Found>, i32> {
     let found = servers.map(|instance| {
         let index = places.iter().position(|(pid, _)| *pid == instance.pid);
         let own = index.map(|index| places.swap_remove(index).1);
-        let is_examined = own.is_some();
+        let has_known_places = own.is_some();
         let places: Vec<_> = own.into_iter().flatten().map(path).collect();
         Found {
             cluster: (clusters.iter().map(|(cluster, _)| cluster))
                 .find(|cluster| places.contains(cluster))
                 .cloned(),
             places,
-            is_examined,
+            has_known_places,
             instance,
         }
     });
@@ -317,6 +318,10 @@ mod tests {
         assert_eq!(found[0].instance.pid, 7);
         let expected = OsString::from_vec(b"/srv/a\xff".to_vec());
         assert_eq!(found[0].places, [PathBuf::from(expected)]);
+        assert!(found[0].has_known_places);
+        // A server of which only the PID is known could be any.
+        let found = script(&lines[..2]).expect("all servers");
+        assert!(!found[0].has_known_places);
         let timed_out = Some(Errno::TIMEDOUT.raw_os_error());
         assert_eq!(script(&lines[..1]).err(), timed_out);
         assert!(start.elapsed() < Duration::from_secs(30));

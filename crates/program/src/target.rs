@@ -190,7 +190,7 @@ fn searched(directory: &PathBuf, server: &Server) -> Result<Option<u32>, Error> 
         {
             return Ok(Some(found.instance.pid));
         }
-        if running.iter().all(|found| found.is_examined) {
+        if running.iter().all(|found| found.has_known_places) {
             return Ok(None);
         }
     }
