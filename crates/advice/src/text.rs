@@ -142,21 +142,12 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
 
 /// Page tables of a server on small pages once all connections use all shared memory.
 fn at_full_load(machine: &Machine) -> Option<String> {
-    let facts = machine.whole()?;
-    // 0: unknown.
-    if facts.max_connections == 0 {
-        return None;
-    }
-    let costs = on_each_size(
-        &machine.state,
-        &machine.state.processes,
-        facts.max_connections,
-    );
+    let connections = machine.whole()?.known_max_connections()?;
+    let costs = on_each_size(&machine.state, &machine.state.processes, connections);
     let (small, huge) = small_and_huge(machine, &costs)?;
     (small.is_used == Some(true)).then(|| {
         format!(
-            "For the shared memory alone, with {} connections: up to {}. On {} pages: up to {}.",
-            facts.max_connections,
+            "For the shared memory alone, with {connections} connections: up to {}. On {} pages: up to {}.",
             Bytes(small.max_connections),
             PageSize(huge.page_bytes),
             Bytes(huge.max_connections)

@@ -57,8 +57,7 @@ fn judge(machine: &Machine) -> Judgment {
             machine.size_asked_for(machine.state.next_start())
         }
     };
-    // 0: unknown.
-    let connections = Some(facts.max_connections).filter(|number| *number > 0);
+    let connections = facts.known_max_connections();
     let of_all =
         |page_bytes| Some(bytes_of_one(segment.0, page_bytes).saturating_mul(connections?));
     Ok(finding.with(json!({

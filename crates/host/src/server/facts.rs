@@ -102,7 +102,7 @@ pub struct Facts {
     pub connection: Connection,
     /// Which processes of the host are visible.
     pub visibility: Visibility,
-    /// `max_connections`.
+    /// `max_connections`. 0: unknown, see [`Self::known_max_connections`].
     pub max_connections: u64,
     /// `shared_buffers`, in bytes.
     pub shared_buffers_bytes: u64,
@@ -111,6 +111,11 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// `max_connections`. `None`: unknown, as for files that PostgreSQL refuses.
+    pub fn known_max_connections(&self) -> Option<u64> {
+        Some(self.max_connections).filter(|number| *number > 0)
+    }
+
     /// The facts with this state, when nothing else has been read.
     pub fn unread(state: State) -> Self {
         Self {

@@ -21,8 +21,7 @@ impl<'a> Pair<'a> {
     /// `None`: the kernel has no huge pages, or something is unknown.
     pub(crate) fn of(context: &Context<'a>) -> Option<Self> {
         let machine = &context.subject.machine;
-        // 0: unknown.
-        let max_connections = Some(machine.facts.max_connections).filter(|number| *number > 0)?;
+        let max_connections = machine.facts.known_max_connections()?;
         let (small, huge) = small_and_huge(machine, &context.advice.page_tables)?;
         Some(Self {
             small,
