@@ -141,9 +141,9 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
 pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     machine.pending()?;
     let running = machine.with_next_start(machine.state.server.clone());
-    let fails = |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
-    let is_prevented = fails(machine) || start::coming_misfit(machine).is_some();
-    if !is_prevented || fails(&running) || start::misfit(&running).is_some() {
+    let fails = matches!(start::outcome(machine), StartOutcome::Fails(..));
+    let is_prevented = fails || start::coming_misfit(machine).is_some();
+    if !is_prevented || !start::succeeds(&running) {
         return None;
     }
     // One of them alone can be the cause.
@@ -156,8 +156,7 @@ pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
             "shared_memory_type" => next.shared_memory_type = now.shared_memory_type,
             _ => return false,
         }
-        let then = machine.with_next_start(next);
-        !fails(&then) && start::misfit(&then).is_none()
+        start::succeeds(&machine.with_next_start(next))
     };
     let pending = &machine.whole_state()?.next.pending;
     let cause = pending.iter().find(without);

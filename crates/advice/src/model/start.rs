@@ -286,6 +286,13 @@ impl StartOutcome {
     }
 }
 
+/// Whether the server would start, on huge pages or on small pages that memory can hold, as far as
+/// known.
+pub fn succeeds(machine: &Machine) -> bool {
+    let outcome = outcome(machine);
+    !matches!(outcome, StartOutcome::Fails(..)) && outcome.misfit().is_none()
+}
+
 /// Why small pages cannot hold the segment of the next start: see [`StartOutcome::misfit`].
 pub fn misfit(machine: &Machine) -> Option<Fit> {
     outcome(machine).misfit()

@@ -609,10 +609,7 @@ fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
     // Settings that no step has changed stay pending, unless they prevent the start.
     let as_read = before.next_start();
     let pending = back.with_next_start(as_read.clone());
-    if back.next_start() == *as_read
-        && start::misfit(&pending).is_none()
-        && !matches!(start::outcome(&pending), StartOutcome::Fails(..))
-    {
+    if back.next_start() == *as_read && start::succeeds(&pending) {
         return (pending, ways);
     }
     for name in &next.pending {
