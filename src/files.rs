@@ -33,8 +33,8 @@ pub(crate) fn readable_by_caller(error: Error) -> Error {
 }
 
 /// Computes the settings of the next start from the files on disk, in a child process.
-/// If `without_command_line` is true, also computes those of a start from the files alone, which can
-/// need another child process.
+/// If `without_command_line` is true, also computes those of a start from the files alone, which
+/// can need another child process.
 pub(crate) fn next_settings(facts: &Facts, without_command_line: bool) -> NextSettings {
     let files = match subject().postmaster.map(|_| planned()) {
         None => unknown("there is no postmaster".to_owned()),

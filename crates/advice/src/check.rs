@@ -34,8 +34,8 @@ impl CheckResult {
 }
 
 /// Groups checks by their remedy: one cause is one problem. In each problem and among the problems,
-/// the worst check comes first. If memory runs out after the next start, `memory_left` has the cause
-/// of `restart`, although less memory can be enough for `memory_left`.
+/// the worst check comes first. If memory runs out after the next start, the cause of `memory_left`
+/// is that of `restart`, although less memory can be enough for `memory_left`.
 pub fn problems<'a>(
     checks: impl IntoIterator<Item = &'a CheckResult>,
 ) -> Vec<Vec<&'a CheckResult>> {

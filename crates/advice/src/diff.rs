@@ -135,8 +135,8 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
 }
 
 /// The start of this server and of others that get pages, each after a check of its pool: the
-/// kernel might allocate fewer pages than requested, and `sysctl -w` does not report it. The restart
-/// that pending settings wait for can be later.
+/// kernel might allocate fewer pages than requested, and `sysctl -w` does not report it. Settings
+/// that are pending wait for a later restart, before which the pool is checked, too.
 fn starts(machine: &Machine, desired: &Desired, order: Order) -> Vec<Step> {
     let start = match order {
         Order::Running => None,

@@ -77,8 +77,8 @@ enum Item {
 /// The plan, and the remedies of all checks that are not muted, those of the worst problem first.
 fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
     let mut items = Vec::new();
-    // What the restart needs: changes of the service, and decisions about files from which the server
-    // would not start.
+    // Changes of the service that the restart needs, and decisions about files with which the
+    // server would not start.
     let mut for_restart = Vec::new();
     add(&mut items, plan);
     let mut checks = answer.checks();

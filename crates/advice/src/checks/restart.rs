@@ -136,8 +136,8 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     )))
 }
 
-/// How to undo the pending changes, if a start fails, or memory is too small, only because of them.
-/// `None`: there are none, or the next start succeeds, or they are not the cause.
+/// How to undo the pending changes, if they are the only reason why the next start would fail, or
+/// memory would be too small for it. `None`: there are none, or they are not the reason.
 pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     machine.pending()?;
     let running = machine.with_next_start(machine.state.server.clone());

@@ -640,7 +640,7 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
             Lower::by_pages(machine, size, required, fewer)
         }
         _ => {
-            // What is pending releases a part of it.
+            // The pending settings already release a part of the missing memory.
             let segment = memory::segment_on_small_pages(machine);
             let pending = segment - Bytes(machine.state.needed_bytes());
             lower_on_small_pages(machine, most - pending)

@@ -120,7 +120,7 @@ impl Demands {
         let mut growth = Bytes(0);
         for pool in machine.pools() {
             let demands = Self::with_asking(machine, PageSize(pool.page_bytes), next, when);
-            // Of a pool with a bad counter, nothing is known.
+            // A counter of this pool is below zero, so its demands are unknown.
             let Some(demands) = demands else {
                 return Some(false);
             };
@@ -144,8 +144,8 @@ impl Demands {
     /// The demands at boot. Other servers that request huge pages count only if they fit in
     /// addition to the memory that other programs use now.
     ///
-    /// Pages that no visible server holds count as far as the boot line is large enough for them.
-    /// The remaining ones could have been lost by the kernel.
+    /// Of the pages that no visible server holds, as many count as the boot line has room for. The
+    /// kernel could have lost the others.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let mut all = match machine.is_muted(OTHER_SERVERS) {
             true => Self::without_asking(machine, size, next, When::AfterRestart)?,
@@ -361,8 +361,8 @@ impl fmt::Display for Who {
 }
 
 /// The part of `held`, the pages that no visible server holds, for which the boot line is large
-/// enough in addition to the rest of the pool. The pool and the line are those that were read, so that no step of a
-/// plan changes the answer.
+/// enough in addition to the rest of the pool. The pool and the line are those that were read, so
+/// that no step of a plan changes the answer.
 fn explained_by_line(machine: &Machine, size: PageSize, held: Pages) -> Pages {
     let line = machine.this_boot().and_then(|boot| boot.pages(size.0));
     let line = Pages(line.map_or(0, |line| line.pages));
@@ -590,8 +590,8 @@ impl PoolTarget {
         }
     }
 
-    /// The pages that the boot configuration keeps once a demand has shrunk. A line was made for the
-    /// present demands if it differs from them by less than half of the pages by which they shrink.
+    /// The pages that the boot configuration keeps once a demand has shrunk. A line was made for
+    /// the present demands if it differs from them by less than half of the pages by which they shrink.
     /// The purpose of pages beyond the demands is unknown, so they stay. A line that has been
     /// lowered differs by more, so it is not lowered again.
     pub(crate) fn without_shrunk(&self, at_boot: Pages) -> Pages {

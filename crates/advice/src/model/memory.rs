@@ -407,7 +407,7 @@ fn released_by_stop(machine: &Machine) -> Bytes {
 /// memory.
 pub fn depends_on_processes(machine: &Machine) -> bool {
     let segment = match (machine.segment(), machine.backing()) {
-        // These pages are taken for small ones.
+        // A segment whose pages are unknown counts as one on small pages.
         (Some(segment), Backing::Unknown) => Bytes(segment.bytes),
         _ => segment_on_small_pages(machine),
     };

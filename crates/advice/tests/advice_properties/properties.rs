@@ -1984,8 +1984,8 @@ pub fn boot_lines_leave_memory(spec: &Spec, machine: &Machine) -> TestCaseResult
     leaves_memory_at_boot(spec, machine, after.next_boot(), &steps)
 }
 
-/// If nothing is wrong with the present lines, the next boot leaves enough memory, and the server gets
-/// its pages.
+/// If nothing is wrong with the present lines, the next boot leaves enough memory, and the server
+/// gets its pages.
 pub fn boot_that_is_ok_starts_the_server(spec: &Spec, machine: &Machine) -> TestCaseResult {
     let reboot = answer::finding(machine, CheckId::Reboot);
     prop_assume!(["set_at_boot", "does_not_ask"].contains(&reboot.code));

@@ -59,7 +59,8 @@ pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
     Ok(meminfo)
 }
 
-/// Free swap on zram, in bytes. zram keeps swapped pages compressed in RAM, so it adds no memory. 0 without swap, and if `/proc/swaps` cannot be read.
+/// Free swap on zram, in bytes. zram keeps swapped pages compressed in RAM, so it adds no memory. 0
+/// without swap, and if `/proc/swaps` cannot be read.
 ///
 /// Errors: only out of memory.
 pub fn read_free_zram(root: &Root, usage: Option<&Usage>) -> Result<u64, ReadError> {
@@ -74,8 +75,8 @@ pub fn read_free_zram(root: &Root, usage: Option<&Usage>) -> Result<u64, ReadErr
 /// in kB.
 pub fn free_zram(text: &[u8]) -> u64 {
     let free = lines(text).filter_map(|(_, line)| {
-        let mut words = line.split(u8::is_ascii_whitespace);
-        let mut words = words.by_ref().filter(|word| !word.is_empty());
+        let words = line.split(u8::is_ascii_whitespace);
+        let mut words = words.filter(|word| !word.is_empty());
         let is_zram = words.next()?.starts_with(b"/dev/zram");
         let size = parse_counter(words.nth(1)?)?;
         let free = size.saturating_sub(parse_counter(words.next()?)?);

@@ -1,4 +1,5 @@
-//! The user, the socket directory and the port with which a program on this host connects to a server.
+//! The user, the socket directory and the port with which a program on this host connects to a
+//! server.
 
 use std::{ffi::OsString, path::Path};
 
@@ -18,9 +19,9 @@ use crate::server::postmaster_pid;
 pub struct Connection {
     /// The name in `/etc/passwd` of the user that the server runs as.
     pub user: Option<String>,
-    /// The socket directory and the port, for `psql -h` and `psql -p`. `None` also if they could lead to
-    /// another server: this one runs in a container, or they are not those of its user, who writes
-    /// them.
+    /// The socket directory and the port, for `psql -h` and `psql -p`. `None` also if they could
+    /// lead to another server: this one runs in a container, or they are not those of its user, who
+    /// writes them.
     pub address: Option<(OsString, u16)>,
 }
 

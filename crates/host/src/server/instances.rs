@@ -176,8 +176,8 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// Finds all servers of the host, and reports each step.
 ///
 /// `own` is known to be a server. `children` are known not to be servers and are not opened.
-/// Servers of the users in `first` are examined first, then one server of each user in turn, because
-/// any user can run programs that look like servers and take long to examine.
+/// Servers of the users in `first` are examined first, then one server of each user in turn,
+/// because any user can run programs that look like servers and take long to examine.
 ///
 /// A server is a process whose working directory has a `postmaster.pid` that names the process and
 /// its shared memory. Names of programs do not matter. `initdb`, `postgres --single` and

@@ -19,8 +19,8 @@ pub struct PostmasterPid {
     pub start_time: u64,
     /// Line 4: the TCP port, which also names the socket.
     pub port: u16,
-    /// Line 5, as the value of `psql -h`: the first socket directory. `None`: there is no socket, or
-    /// the server does not listen yet.
+    /// Line 5, as the value of `psql -h`: the first socket directory. `None`: there is no socket,
+    /// or the server does not listen yet.
     pub socket_directory: Option<OsString>,
     /// Whether line 7, the System V segment, is filled in. `postgres -C` ends before that.
     pub has_shared_memory: bool,
