@@ -30,24 +30,24 @@ local $ENV{PGSERVICEFILE} = "$dir/services";
 
 sub write_file { my ($name, $text) = @_; append_to_file("$dir/$name", $text); chmod 0600, "$dir/$name"; return "$dir/$name" }
 
-# Runs the program. Returns its output and its exit status.
+# Runs the program. Returns its output, with a service as its name alone, and its exit status.
 sub fleet
 {
 	my (@arguments) = @_;
-	my $input = ref $arguments[0] ? ${ shift @arguments } : '';
 	my ($out, $error) = ('', '');
-	IPC::Run::run([ @program, @arguments ], '<', \$input, '>', \$out, '2>', \$error);
+	IPC::Run::run([ @program, @arguments ], '<', '/dev/null', '>', \$out, '2>', \$error);
 	my $exit = $? >> 8;
 	note($out, $error);
+	$out =~ s/service='(.*?)'/$1/g;
 	return ($exit, $out, $error);
 }
 
-# The option for all services of a file, or for some, in which libpq then finds them.
+# All services of a file, or some, in which libpq then finds them.
 sub services_of
 {
 	my ($file, @names) = @_;
 	$ENV{PGSERVICEFILE} = $file;
-	return ('--services', join ',', @names ? @names : slurp_file($file) =~ /^\[(.*)\]$/mg);
+	return map { "service='$_'" } @names ? @names : slurp_file($file) =~ /^\[(.*)\]$/mg;
 }
 
 sub fleet_json
@@ -103,7 +103,7 @@ my $silent = IO::Socket::UNIX->new(Type => SOCK_STREAM, Local => "$dir/.s.PGSQL.
 sub service { my ($name, $node, $more) = @_; return "[$name]\nhost=" . $node->host . "\nport=" . $node->port . "\n" . ($more // '') . "\n" }
 my $services = write_file('services',
 	"# comment\n" . service('primary', $primary) . service('standby', $standby, "user=monitoring\n") . service('bare', $bare) . service('older', $older)
-	  . service('with-password', $with_password, "user=monitoring\n") . service('down', $down)
+	  . service('authenticated', $with_password, "user=monitoring\n") . service('down', $down)
 	  . service('stranger', $primary, "user=xyzzy\n") . service('not a monitor', $primary, "user=nobody_special\n"));
 # Only a server that never answers should reach the time limit, even on a busy host.
 my @patient = ('--timeout', $PostgreSQL::Test::Utils::timeout_default);
@@ -127,8 +127,8 @@ sub as_on
 }
 as_on('primary', $primary, '"Huge Info".');
 as_on('standby', $standby, '"Huge Info".');
-as_on('with-password', $with_password, '');
-is("@{ $seen->{'with-password'} }{qw(status code)}", 'ok turned_off', 'a password in ~/.pgpass, and huge_pages = off');
+as_on('authenticated', $with_password, '');
+is("@{ $seen->{'authenticated'} }{qw(status code)}", 'ok turned_off', 'a password in ~/.pgpass, and huge_pages = off');
 is("@{ $seen->{primary} }{qw(status code)}", 'warning sysv', 'a server that cannot use huge pages');
 as_on('older', $older, '');
 like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
@@ -150,19 +150,15 @@ like($lines[-1], qr/^CRITICAL: 8 servers: 1 critical, /, 'the summary is last');
 like($text, qr/ older .*; version 0\.0\.1: this program has \Q$seen->{primary}{version}\E$/m, 'another version is named');
 
 for (
-	[ 0, 'ok', 'with-password' ], [ 1, 'warning', 'primary' ], [ 2, 'critical', 'down' ], [ 3, 'unknown', 'bare' ], [ 1, 'warning', 'bare', 'primary' ],
-	[ 3, 'unknown', 'with-password,bare' ])
+	[ 0, 'ok', 'authenticated' ], [ 1, 'warning', 'primary' ], [ 2, 'critical', 'down' ], [ 3, 'unknown', 'bare' ], [ 1, 'warning', 'bare', 'primary' ],
+	[ 3, 'unknown', 'authenticated', 'bare' ])
 {
 	my ($expected, $status, @names) = @$_;
 	is((fleet(services_of($services, @names)))[0], $expected, "@names: exit status for $status");
 }
 for (
 	[ 'an unknown option', qr/unexpected argument '--xyzzy'/, '--xyzzy' ],
-	[ 'no file', qr/\Ahugeinfo: could not read .*none: No such file/, '--patroni', "$dir/none" ],
 	[ 'no jobs', qr/invalid value '0' for '--jobs/, '--jobs', 0 ],
-	[ 'two sources', qr/cannot be used with/, 'db1', '--patroni', $services ],
-	[ 'hosts and services', qr/cannot be used with/, 'db1', '--services', 'db2' ],
-	[ 'invalid JSON', qr/\Ahugeinfo: not the output of patronictl/, '--patroni', $services ],
 	[ 'no servers', qr/\Ahugeinfo: no servers\nHINT: Name the servers, / ])
 {
 	my ($what, $message, @arguments) = @$_;
@@ -170,19 +166,6 @@ for (
 	is($wrong, 3, "$what: exit status 3");
 	like($error, $message, "$what: a message");
 	is($out, '', "$what: nothing else");
-}
-like((fleet('--help'))[1], qr/--services/, '--help');
-
-# Output of Patroni, with ports, and a member that does not run yet.
-{
-	my $list = JSON::PP->new->encode([
-			(map { { Cluster => 'main', Member => $_->name, Host => $_->host . ':' . $_->port, Role => 'Replica', State => 'streaming' } } $primary, $standby),
-			{ Cluster => 'main', Member => 'new', Host => '', Role => 'Replica', State => 'creating replica' } ]);
-	my ($status, $patroni) = fleet_json(\$list, '--patroni', '-');
-	is($status, 2, 'patronictl list: a member without a host is critical');
-	is($patroni->{by_name}{new}{reason}, 'Patroni lists no host: creating replica', 'with the reason');
-	is($patroni->{by_name}{standby}{system_identifier}, $patroni->{by_name}{primary}{system_identifier}, 'patronictl list: the other members have a status');
-	is_deeply([ map { $_->{cluster} } @{ $patroni->{clusters} } ], ['main'], 'the cluster has its name in Patroni');
 }
 
 # Connection strings.
@@ -238,7 +221,7 @@ chmod 0755, "$dir/fake/psql";
 		is_standby => $false, may_look => $true, is_muted => $false);
 	my %status = (status => 'ok', code => 'on_huge_pages', reason => 'fine', in_use => $true, page_size_bytes => 2097152);
 	my $forged = "\e[2J\e]0;x\a\nCRITICAL good  primary\x{202e}\x{2028}\x{9b}31m";
-	my %names = map { $_ => $forged } qw(name cluster conninfo);
+	my %names = map { $_ => $forged } qw(name conninfo);
 	my %answers = (
 		good => [ \%where, { %status, status => 'critical', code => 'would_not_start', reason => 'as it is' } ],
 		small => [ \%where, { %status, page_size_bytes => 512 } ],
@@ -288,7 +271,6 @@ chmod 0755, "$dir/fake/psql";
 	my (undef, $json) = fleet_json(services_of($hostile));
 	is_deeply([ sort map { $_->{name} } @{ $json->{servers} } ], \@names, 'hostile servers: names in JSON');
 	unlike(JSON::PP->new->encode($json), qr/\\u00|\p{Cf}/, 'hostile servers: no control characters in JSON');
-	is($json->{by_name}{forged}{cluster}, undef, 'hostile servers: no cluster name');
 	is(scalar(split /\n/, $json->{by_name}{long}{remedy}), 100, 'hostile servers: 100 lines of a remedy');
 
 	# Programs that close their output, and that leave it open.
@@ -298,22 +280,6 @@ chmod 0755, "$dir/fake/psql";
 	like($out, qr/^UNKNOWN +held +psql printed nothing$/m, 'hostile programs: only one that has ended');
 	my $sleepers = sub { return grep { process_file(m{(\d+)$}, 'cmdline') eq "sleep\x{0}61707\0" } glob '/proc/[0-9]*' };
 	ok(until_true(sub { !$sleepers->() }), 'hostile programs: all have ended');
-
-	for my $text (
-		'[1]', '[[]]', '[["x"]]', '{}', '[{}]', '[{"Member": null}]', '[{"Member": ["x"]}]',
-		'[{"Member": "x", "Host": {}}]', '[{"Member": "x"}', '[{"Member": "x"}] x')
-	{
-		my ($exit, $out, $error) = fleet(\$text, '--patroni', '-');
-		is($exit, 3, "--patroni, $text: exit status");
-		like($error, qr/\Ahugeinfo: not the output of patronictl list -f json\n\z/, "--patroni, $text: the message");
-	}
-	my @members = map { { Cluster => $forged, Member => "$_$forged", Host => '', State => $forged } } 1, 2;
-	my $members = JSON::PP->new->ascii->encode(\@members);
-	($exit, $out) = fleet(\$members, '--patroni', '-');
-	utf8::decode($out);
-	is($exit, 2, 'hostile members: exit status');
-	is(scalar(() = $out =~ /\n/g), 3, 'hostile members: one line for each');
-	unlike($out, qr/(?!\n)\p{C}/, 'hostile members: no control characters');
 }
 
 # An error that looks like an answer affects only its own server.
@@ -340,9 +306,9 @@ chmod 0755, "$dir/fake/psql";
 	my ($psql) = grep { -x } map { "$_/psql" } split /:/, $ENV{PATH};
 	mkdir "$dir/bin" and symlink $psql, "$dir/bin/psql" or die "$dir/bin: $!\n";
 	local $ENV{PATH} = "$dir/bin";
-	my ($status, $without) = fleet_json(services_of($services, qw(with-password down stranger)), @patient);
+	my ($status, $without) = fleet_json(services_of($services, qw(authenticated down stranger)), @patient);
 	is($status, 3, 'no pg_isready: exit status');
-	is($without->{by_name}{'with-password'}{status}, 'ok', 'no pg_isready: not needed for a server that answers');
+	is($without->{by_name}{'authenticated'}{status}, 'ok', 'no pg_isready: not needed for a server that answers');
 	like("@{ $without->{by_name}{$_} }{qw(status reason)}", qr/^unknown cannot check whether it is down without pg_isready in PATH: connection to/, "no pg_isready: $_")
 	  for qw(down stranger);
 }
@@ -364,7 +330,7 @@ my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12
 	}
 	$run->finish;
 	is($most, 4, '--jobs: exactly this many programs at once');
-	is(scalar(() = $out =~ /^CRITICAL  silent/mg), 12, '--jobs: each server has a line');
+	is(scalar(() = $out =~ /^CRITICAL  service='silent/mg), 12, '--jobs: each server has a line');
 }
 
 for my $name (qw(INT TERM HUP))

@@ -7,10 +7,8 @@ use std::{
     collections::BTreeMap,
     env,
     fmt::Write as _,
-    io::{self, Read},
     net::Ipv6Addr,
     os::unix::process::{CommandExt, ExitStatusExt},
-    path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, PoisonError},
     thread,
@@ -22,7 +20,7 @@ use clap::Args;
 use host::{escape, next_start::Output, units::PageSize};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Deserializer, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     Done,
@@ -47,15 +45,9 @@ const LONGEST_CODE: usize = 40;
 /// The options of `fleet`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Servers, such as db1, db1:5433, or 'host=db1 sslmode=require'.
-    #[arg(value_name = "HOST", conflicts_with_all = ["patroni", "services"])]
+    /// Servers, such as db1, db1:5433, service=db1, or 'host=db1 sslmode=require'.
+    #[arg(value_name = "HOST")]
     hosts: Vec<String>,
-    /// A file with the output of: patronictl list -f json. "-": standard input.
-    #[arg(long, value_name = "FILE", conflicts_with = "services")]
-    patroni: Option<PathBuf>,
-    /// Services in the service file of libpq, separated by commas.
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    services: Vec<String>,
     /// The number of servers to query in parallel.
     #[arg(long, short, value_name = "N", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -108,8 +100,6 @@ struct Server {
     /// `None`: it cannot be queried, for the reason in the answer.
     #[serde(skip)]
     conninfo: Option<String>,
-    /// The name of its cluster in Patroni.
-    cluster: Option<Line>,
     #[serde(flatten)]
     answer: Answer,
 }
@@ -183,7 +173,9 @@ impl Answer {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let mut servers = servers(options)?;
+    let mut servers: Vec<_> = (options.hosts.iter().zip(1..))
+        .map(|(host, number)| server(host.trim(), number))
+        .collect();
     if servers.is_empty() {
         return Err(Error::with_hint(
             "no servers",
@@ -215,63 +207,27 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-// Lists of servers.
-
-fn servers(options: &Options) -> Result<Vec<Server>, Error> {
-    if let Some(file) = &options.patroni {
-        let members = of_patroni(&text_of(file)?);
-        return members.ok_or_else(|| Error::new("not the output of patronictl list -f json"));
-    }
-    if !options.hosts.is_empty() {
-        let hosts = options.hosts.iter().zip(1..);
-        return Ok(hosts
-            .map(|(host, number)| of_text(host.trim(), &format!("host {number}")))
-            .collect());
-    }
-    let of_service = |name: &String| Server::new(name, format!("service={}", quoted(name)));
-    Ok(options.services.iter().map(of_service).collect())
-}
-
-impl Server {
-    fn new(name: &str, conninfo: String) -> Self {
-        Self {
-            name: name.into(),
-            conninfo: Some(conninfo),
-            cluster: None,
-            answer: Answer::unknown("not queried"),
-        }
-    }
-}
-
-fn text_of(file: &Path) -> Result<String, Error> {
-    let mut bytes = Vec::new();
-    let read = match file.to_str() {
-        Some("-") => io::stdin().read_to_end(&mut bytes).map(|_| ()),
-        _ => std::fs::read(file).map(|read| bytes = read),
-    };
-    read.map_err(|error| Error::file("read", file, error))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// A server of a list: a host, or a connection string, which psql gets as it is. Every user of this
 /// host can see the command line of psql, so a string with a secret is neither used nor shown.
-fn of_text(text: &str, place: &str) -> Server {
+fn server(text: &str, number: u32) -> Server {
     let conninfo = match may_have_secret(text) {
         true => None,
         false if text.contains('=') || text.contains("://") => Some(text.to_owned()),
         false => of_address(text),
     };
-    match conninfo {
-        Some(conninfo) => Server::new(text, conninfo),
-        None => Server {
-            name: place.into(),
-            conninfo: None,
-            cluster: None,
-            answer: Answer::unknown(
-                "not a host, or might contain a secret, which other users could see: put \
-                 passwords into ~/.pgpass, or use a service",
-            ),
+    Server {
+        name: match conninfo {
+            Some(_) => text.into(),
+            None => format!("host {number}").into(),
         },
+        answer: Answer::unknown(match conninfo {
+            Some(_) => "not queried",
+            None => {
+                "not a host, or might contain a secret, which other users could see: put \
+                 passwords into ~/.pgpass, or use a service"
+            }
+        }),
+        conninfo,
     }
 }
 
@@ -309,44 +265,6 @@ fn of_address(address: &str) -> Option<String> {
 fn quoted(value: &str) -> String {
     let value = value.replace('\\', r"\\").replace('\'', r"\'");
     format!("'{value}'")
-}
-
-/// A member in the output of `patronictl list -f json`.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Member {
-    member: Line,
-    state: Option<Line>,
-    /// A member that does not run yet has none.
-    host: Option<String>,
-    cluster: Option<Line>,
-    group: Option<u64>,
-}
-
-/// The members in the output of `patronictl list -f json`, which can have several lists. `None`:
-/// any other text.
-fn of_patroni(text: &str) -> Option<Vec<Server>> {
-    let lists = Deserializer::from_str(text).into_iter::<Vec<Member>>();
-    let lists: Vec<_> = lists.collect::<Result<_, _>>().ok()?;
-    if lists.is_empty() {
-        return None;
-    }
-    let server = |member: Member| {
-        let group = member
-            .group
-            .map_or(String::new(), |group| format!("/{group}"));
-        let state = member
-            .state
-            .map_or("unknown state".to_owned(), |state| state.0);
-        let missing = format!("Patroni lists no host: {state}");
-        Server {
-            name: member.member,
-            conninfo: of_address(&member.host.unwrap_or_default()),
-            cluster: member.cluster.map(|Line(name)| Line(name + &group)),
-            answer: Answer::new(Status::Critical, &missing),
-        }
-    };
-    Some(lists.into_iter().flatten().map(server).collect())
 }
 
 // Queries. If psql cannot connect, pg_isready finds out whether there is a server, because messages
@@ -584,15 +502,6 @@ impl Cluster<'_> {
         first.is_some_and(|first| counted.any(|server| server.answer.row.in_use != first))
     }
 
-    /// Its name in Patroni, or the system identifier.
-    fn name(&self) -> &str {
-        let mut names = self
-            .members
-            .iter()
-            .filter_map(|server| server.cluster.as_ref());
-        names.next().map_or(self.system_identifier, |name| &name.0)
-    }
-
     fn with_huge_pages(&self, in_use: bool) -> Vec<&str> {
         self.members
             .iter()
@@ -652,7 +561,7 @@ fn to_text(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Stri
         let _ = writeln!(
             text,
             "WARNING  cluster {} is uneven: {} on huge pages, {} not. A failover loses huge pages.",
-            cluster.name(),
+            cluster.system_identifier,
             cluster.with_huge_pages(true).join(" "),
             cluster.with_huge_pages(false).join(" ")
         );
@@ -688,7 +597,6 @@ fn to_json(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Valu
             .map(|server| &server.name.0)
             .collect();
         json!({
-            "cluster": cluster.name(),
             "system_identifier": cluster.system_identifier,
             "members": names,
             "on_huge_pages": cluster.with_huge_pages(true),
@@ -741,7 +649,7 @@ mod tests {
             "postgresql://u@db1,db2/d?sslmode=require&target_session_attrs=any",
             "postgres:///?host=/run",
         ] {
-            assert_eq!(of_text(text, "x").conninfo.as_deref(), Some(text));
+            assert_eq!(server(text, 1).conninfo.as_deref(), Some(text));
         }
         for text in [
             "password=x",
@@ -762,7 +670,7 @@ mod tests {
             "postgres://db/?user=u&password=x",
             "user:x@db",
         ] {
-            let server = of_text(text, "host 7");
+            let server = server(text, 7);
             assert_eq!(
                 (server.conninfo, server.name),
                 (None, "host 7".into()),
