@@ -259,16 +259,6 @@ SKIP:
 	$node->start;
 }
 
-# --pg selects the programs of a version.
-{
-	my $run = sub { IPC::Run::run([ $program, @_ ], '<', '/dev/null', '>', \my $out, '2>', \my $error); return ($? >> 8, $out, $error) };
-	my ($major) = $bindir_of_server =~ m{^/usr/lib/postgresql/(\d+)/bin\z};
-	is(($run->('plan', '--pg', $major, '--format', 'json'))[1], (hugeinfo('plan', '--format', 'json'))[1], 'plan: --pg') if $major;
-	my ($status, undef, $error) = $run->(qw(plan --pg 99));
-	is($status, 3, 'plan: a version that is not installed');
-	like($error, qr/99/, 'plan: which version is not installed');
-}
-
 # Odd input that is accepted.
 {
 	my $large = json('fit', '--pages', 1 << 62, '--format', 'json');

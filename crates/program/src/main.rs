@@ -124,11 +124,8 @@ struct Server {
     /// A Debian cluster, such as 17/main.
     #[arg(long, value_name = "VERSION/NAME", conflicts_with = "data")]
     cluster: Option<String>,
-    /// The major version of PostgreSQL. Default: that of the data directory, or the newest
-    /// installed one.
-    #[arg(long, value_name = "MAJOR", conflicts_with = "bindir")]
-    pg: Option<u32>,
-    /// The directory of the PostgreSQL programs.
+    /// The directory of the PostgreSQL programs. Default: that of the version of the data
+    /// directory, or of the newest installed version.
     #[arg(long, value_name = "DIR")]
     bindir: Option<std::path::PathBuf>,
     #[arg(skip = next_start::TIME_LIMIT)]
@@ -160,7 +157,6 @@ impl Server {
             settings: self.settings.clone(),
             data: directory,
             cluster: None,
-            pg: self.pg,
             bindir: self.bindir.clone(),
             time_limit: self.time_limit,
             postmaster: None,
@@ -199,8 +195,7 @@ impl Server {
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).into_os_string();
         let directory = self.directory().map(absolute);
         let bindir = self.bindir.clone().map(absolute);
-        let pg = self.pg.map(|major| major.to_string().into());
-        let options = [("-D", directory), ("--bindir", bindir), ("--pg", pg)];
+        let options = [("-D", directory), ("--bindir", bindir)];
         let options = options
             .into_iter()
             .filter_map(|(option, value)| Some([option.into(), value?]));

@@ -102,7 +102,7 @@ struct Place {
     data: PathBuf,
     config_file: PathBuf,
     /// `None`: only PostgreSQL understands the files.
-    in_files: Option<Configuration>,
+    lines: Option<BTreeMap<&'static str, FileLine>>,
     running: Option<Vec<OsString>>,
     /// Created by initdb for this run.
     is_new: bool,
@@ -209,15 +209,14 @@ impl Planned {
     fn compute_settings(&self, detail: Detail) -> Result<Settings, Error> {
         let computation = &self.computation;
         let segment = computation.start_segment(&[])?;
-        let command_line = bytes_of(&computation.arguments);
-        let (huge_pages, huge_page_size, shared_memory_type) =
-            match self.settings_in_files(&command_line) {
-                Some(settings) => settings,
-                None => self.settings_of_pages()?,
-            };
+        let names = ["huge_pages", "shared_memory_type", "huge_page_size"];
+        let [pages, kind, kilobytes]: [String; 3] = computation.values(names)?;
+        let huge_page_size =
+            parse_size(&kilobytes, 1 << 10).ok_or_else(|| unknown(names[2], &kilobytes))?;
         let mut settings = Settings::of(state::Server {
-            huge_pages,
-            shared_memory_type,
+            huge_pages: HugePages::parse(&pages).ok_or_else(|| unknown(names[0], &pages))?,
+            shared_memory_type: SharedMemoryType::parse(&kind)
+                .ok_or_else(|| unknown(names[1], &kind))?,
             // 0 is the default of the kernel.
             huge_page_size_bytes: Some(huge_page_size).filter(|bytes| *bytes > 0),
             shared_memory_bytes: 0,
@@ -237,7 +236,7 @@ impl Planned {
             settings.max_connections = number(0)?;
             settings.shared_buffers_bytes = number(1)?.saturating_mul(number(2)?);
             settings.log_directory = PathBuf::from(&values[3]);
-            settings.sources = self.sources(&command_line);
+            settings.sources = self.sources(&bytes_of(&computation.arguments));
         }
         settings.server.shared_memory_bytes = computation.finish_segment(segment, &[])?;
         Ok(settings)
@@ -250,8 +249,8 @@ impl Planned {
             if postmaster_arguments::setting(command_line, name).is_some() {
                 return SettingSource::CommandLine;
             }
-            let line = self.place.in_files.as_ref().map(|files| {
-                let set = files.lines.get(name).cloned();
+            let line = self.place.lines.as_ref().map(|lines| {
+                let set = lines.get(name).cloned();
                 set.unwrap_or_else(|| FileLine {
                     path: self.place.config_file.clone(),
                     line: 0,
@@ -264,29 +263,6 @@ impl Planned {
             .map(|name| (name.to_owned(), source(name)));
         sources.collect()
     }
-
-    /// The settings that determine the pages, if PostgreSQL is not needed to understand them.
-    fn settings_in_files(&self, command_line: &[u8]) -> Option<(HugePages, u64, SharedMemoryType)> {
-        let mut values = self.place.in_files.as_ref()?.values.clone();
-        values.append(&mut configuration::of_command_line(command_line)?);
-        let value = |name, default| values.get(name).map_or(default, String::as_str);
-        Some((
-            HugePages::parse(value("huge_pages", "try"))?,
-            parse_size(value("huge_page_size", "0"), 1 << 10)?,
-            SharedMemoryType::parse(value("shared_memory_type", "mmap"))?,
-        ))
-    }
-
-    /// The settings that determine the pages, computed by PostgreSQL.
-    fn settings_of_pages(&self) -> Result<(HugePages, u64, SharedMemoryType), Error> {
-        let names = ["huge_pages", "shared_memory_type", "huge_page_size"];
-        let [pages, kind, kilobytes]: [String; 3] = self.computation.values(names)?;
-        Ok((
-            HugePages::parse(&pages).ok_or_else(|| unknown(names[0], &pages))?,
-            parse_size(&kilobytes, 1 << 10).ok_or_else(|| unknown(names[2], &kilobytes))?,
-            SharedMemoryType::parse(&kind).ok_or_else(|| unknown(names[1], &kind))?,
-        ))
-    }
 }
 
 impl Place {
@@ -296,7 +272,7 @@ impl Place {
             program: programs.join("postgres"),
             config_file: data.join("postgresql.conf"),
             data,
-            in_files: None,
+            lines: None,
             running: None,
             is_new: true,
         })
@@ -330,8 +306,8 @@ impl Place {
             return Err(missing(directory));
         }
         // Reading them is many times faster than running PostgreSQL.
-        let (data, in_files) = match Configuration::read(&root(), directory, &command_line) {
-            Some(found) => (found.data_directory.clone(), Some(found)),
+        let (data, lines) = match Configuration::read(&root(), directory, &command_line) {
+            Some(found) => (found.data_directory, Some(found.lines)),
             None => {
                 let arguments = [options, &["-D".into(), directory.into()]].concat();
                 let program = programs.join("postgres");
@@ -342,9 +318,8 @@ impl Place {
         let data = fs::canonicalize(&data).map_err(|error| Error::file("open", &data, error))?;
         postgres::check_user(Some(&data))?;
         used(&data)?;
-        let is_chosen = server.pg.is_some() || server.bindir.is_some();
         let own = postgres::major_of(&data).and_then(postgres::of_major);
-        let own = own.filter(|_| !is_chosen);
+        let own = own.filter(|_| server.bindir.is_none());
         Ok(Self {
             program: own.as_deref().unwrap_or(programs).join("postgres"),
             running: match data == directory {
@@ -353,7 +328,7 @@ impl Place {
             },
             data,
             config_file,
-            in_files,
+            lines,
             is_new: false,
         })
     }

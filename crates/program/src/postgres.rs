@@ -281,7 +281,7 @@ pub(crate) fn programs(server: &Server, data: Option<&Path>) -> Result<PathBuf, 
             Error::new(format!("there are no PostgreSQL programs in {directory}"))
         });
     }
-    let wanted = server.pg.or_else(|| data.and_then(major_of));
+    let wanted = data.and_then(major_of);
     if let Some(major) = wanted.filter(|major| *major < OLDEST) {
         return Err(Error::new(format!(
             "PostgreSQL {OLDEST} or newer is needed: version {major} does not compute the size of shared memory"

@@ -170,8 +170,7 @@ fn read_sources(process: &Process, links: Links, command_line: &[u8]) -> Option<
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     pub data_directory: PathBuf,
-    /// The settings in the files. The command line takes precedence.
-    pub values: Values,
+    /// The lines that set settings. The command line takes precedence.
     pub lines: BTreeMap<&'static str, FileLine>,
 }
 
@@ -184,7 +183,6 @@ impl Configuration {
             files.settings(directory, None, &of_command_line(command_line)?);
         found.is_complete.then_some(Self {
             data_directory,
-            values: found.values,
             lines: found.lines,
         })
     }
@@ -444,27 +442,32 @@ mod tests {
             let command_line = format!("postgres {command_line} ").replace(' ', "\0");
             let root = Root::system();
             let found = Configuration::read(&root, &place("conf"), command_line.as_bytes())?;
-            let values = found.values.iter();
-            let values = values.map(|(name, value)| format!("{name}={value}"));
-            Some((found.data_directory, values.collect::<Vec<_>>().join(" ")))
+            let lines = found.lines.iter().map(|(name, FileLine { path, line })| {
+                let path = path.strip_prefix(directory.path()).unwrap_or(path);
+                format!("{name} {}:{line}", path.display())
+            });
+            Some((found.data_directory, lines.collect::<Vec<_>>().join(" ")))
         };
         assert_eq!(read(""), None);
         write("conf/postgresql.conf", "huge_pages = off\n");
         let auto = "huge_pages = on\n";
         write("conf/postgresql.auto.conf", auto);
-        assert_eq!(read(""), Some((place("conf"), "huge_pages=on".to_owned())));
+        let expected = "huge_pages conf/postgresql.auto.conf:1";
+        assert_eq!(read(""), Some((place("conf"), expected.to_owned())));
         let data = place("data");
         let main = format!(
             "data_directory = '{}'\nhuge_pages = try\ninclude_dir 'conf.d'\n",
             data.display()
         );
         write("conf/postgresql.conf", &main);
-        let expected = "huge_pages=try";
+        let expected = "data_directory conf/postgresql.conf:1 huge_pages conf/postgresql.conf:2";
+        let in_main = expected.to_owned();
         assert_eq!(read(""), Some((data.clone(), expected.to_owned())));
         write("data/postgresql.auto.conf", auto);
-        let expected = "huge_pages=on";
+        let expected =
+            "data_directory conf/postgresql.conf:1 huge_pages data/postgresql.auto.conf:1";
         assert_eq!(read("-c huge_pages=off"), Some((data, expected.to_owned())));
-        let expected = Some(("/x".into(), "huge_pages=try".to_owned()));
+        let expected = Some(("/x".into(), in_main));
         assert_eq!(read("-c data_directory=/x"), expected);
         assert_eq!(read("-c config_file=x"), None);
         // Only PostgreSQL knows what an included file sets.
