@@ -61,8 +61,4 @@ SELECT count(*) > 0 AS pairs FROM hugeinfo_runbook('shared_buffers=40MB max_conn
 SELECT count(*) FROM hugeinfo_runbook('{"work_mem": "4MB"}');
 SELECT count(*) FROM hugeinfo_runbook('{"shared_buffers": "many"}');
 SELECT count(*) FROM hugeinfo_runbook('[]');
--- A runbook is only for this host.
-SELECT count(*) FROM hugeinfo_runbook('{"shared_buffers": "1GB", "HOST_RAM": "256GB"}');
-SELECT count(*) FROM hugeinfo_runbook('{"host_huge_page_sizes": "2MB"}');
-SELECT count(*) FROM hugeinfo_runbook('{"hostram": "256GB"}');
 SELECT count(*) FROM hugeinfo_runbook(NULL);

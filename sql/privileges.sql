@@ -82,7 +82,7 @@ SELECT count(*) > 0 AS readable FROM hugeinfo_plan;
 SELECT count(*) > 0 AS readable FROM hugeinfo_plan('shared_buffers=16MB');
 SELECT count(*) FROM hugeinfo_runbook('shared_buffers=16MB');
 SELECT count(*) FROM hugeinfo_runbook;
-SELECT count(*) FROM hugeinfo_fit(2000, 'host_huge_page_sizes=2MB');
+SELECT count(*) FROM hugeinfo_fit(2000, 'huge_page_size=0');
 SELECT count(*) FROM hugeinfo_status();
 RESET ROLE;
 

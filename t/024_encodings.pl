@@ -51,7 +51,7 @@ my $READABLE = q{
 	WHERE p.proname LIKE 'hugeinfo\_%' AND p.pronargs = 0 AND p.proname <> 'hugeinfo_fault_rates'};
 my @CALLS = (
 	q(hugeinfo_fault_rates('1 ms')), q(hugeinfo_plan('{"shared_buffers": "20MB"}')),
-	q(hugeinfo_plan('shared_buffers=20MB')), q(hugeinfo_fit(2000, 'host_huge_page_sizes=2MB')), 'hugeinfo_memory(pg_backend_pid())', 'hugeinfo_mappings(pg_backend_pid())',
+	q(hugeinfo_plan('shared_buffers=20MB')), q(hugeinfo_fit(2000, 'huge_page_size=0')), 'hugeinfo_memory(pg_backend_pid())', 'hugeinfo_mappings(pg_backend_pid())',
 	'hugeinfo_report()');
 
 sub comments { my ($session) = @_; return { map { $_->{object} => $_->{comment} } $session->rows($COMMENTS) } }

@@ -198,33 +198,6 @@ SKIP:
 	set_file('');
 }
 
-# A plan for another host, which in this test has the RAM of this host, and the start on it.
-SKIP:
-{
-	my $name = 'another host';
-	needs_host($name);
-	my %settings = (shared_buffers => '300MB', max_connections => 77, huge_pages => 'on');
-	my $planned = join ', ', map { qq("$_": "$settings{$_}") } sort keys %settings;
-	my ($ram) = slurp_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+)/m;
-	my ($row) = $root->rows(qq(SELECT * FROM hugeinfo_plan('{$planned, "host_ram": "${ram}kB", "host_huge_page_sizes": "${kb}kB"}')));
-	is($row->{page_size_bytes}, $kb * 1024, "$name: has the specified page size");
-	is(sprintf('%.6f', $row->{segment_percent_of_ram}), sprintf('%.6f', $row->{segment_bytes} / $ram / 1024 * 100), "$name: share of its RAM");
-	my $pages = $row->{recommended_nr_hugepages};
-	is($row->{how_to_set}, "sysctl -w vm.nr_hugepages=$pages\n(umask 022 && echo 'vm.nr_hugepages = $pages' >> /etc/sysctl.d/60-hugepages.conf)",
-		"$name: the command for that host");
-	set_file(join '', map { "$_ = '$settings{$_}'\n" } sort keys %settings);
-	$_->close for $root, $observer;
-	$node->stop;
-	pools_of_one_size($kb, $row->{recommended_nr_hugepages} - 1);
-	ok(!(starts($node))[0], "$name: with one page less the server does not start");
-	pools_of_one_size($kb, $row->{recommended_nr_hugepages});
-	$node->start;
-	my $real = segment($node->{_pid});
-	is($real->{page_bytes}, $kb * 1024, "$name: with as many as planned it does");
-	is($real->{bytes}, $row->{required_pages} * $kb * 1024, "$name: it maps as many");
-	$_ = HugeInfo::Session->new($node) for $root, $observer;
-}
-
 $_->close for $root, $observer;
 $node->stop;
 done_testing;

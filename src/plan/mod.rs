@@ -10,16 +10,12 @@
 //! * [`changes`]: the changes that lead to a planned configuration.
 //! * [`settings`]: the settings that can be planned.
 //! * [`assignments`]: settings as text.
-//! * [`host`]: planning for another host.
-//! * [`member_errors`]: errors about members of an object with settings.
 //! * [`on_disk`]: the values in the files.
 //! * [`children`]: how children run.
 
 pub(crate) mod assignments;
 pub(crate) mod changes;
 mod children;
-pub(crate) mod host;
-mod member_errors;
 pub(crate) mod next_start;
 mod on_disk;
 pub(crate) mod settings;

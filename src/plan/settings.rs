@@ -8,10 +8,6 @@ use std::{
 use host::{near::nearest, next_start::SIZING};
 use pgrx::PgSqlErrorCode;
 
-use super::{
-    host::{Host, NAMES},
-    member_errors::{VALUES, not_a_value, planned_twice},
-};
 use crate::{
     error::Error,
     postgres::{
@@ -20,12 +16,6 @@ use crate::{
         values::default_number,
     },
 };
-
-/// The names of all settings, with others that can be planned as well.
-fn names(also: &[&'static str]) -> impl Iterator<Item = &'static str> {
-    let sizing = SIZING.into_iter().filter_map(|name| name.to_str().ok());
-    sizing.chain(also.iter().copied())
-}
 
 /// The default of a setting that affects huge pages, or that a standby shares with its primary.
 pub(super) fn default(name: &CStr) -> String {
@@ -37,6 +27,9 @@ pub(super) fn default(name: &CStr) -> String {
 }
 
 const KNOWN: &str = "Settings that determine the size of shared memory can be planned, such as shared_buffers and max_connections.";
+
+const VALUES: &str =
+    "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
 
 fn members(settings: Option<Jsonb>) -> Result<Vec<Member>, Error> {
     let is_null = || {
@@ -67,33 +60,8 @@ impl Planned {
     /// Checks the settings. Errors: NULL, not an object, a name that is not in the list or is
     /// repeated, a value of a wrong type; PostgreSQL's own error for an invalid value.
     pub(crate) fn checked(settings: Option<Jsonb>) -> Result<Self, Error> {
-        let members = members(settings)?;
-        let is_of_host = |(name, _): &&Member| {
-            let mut names = NAMES.iter();
-            names.any(|of_host| name.eq_ignore_ascii_case(of_host))
-        };
-        if let Some((name, _)) = members.iter().find(is_of_host) {
-            let message = format!(
-                "setting \"{}\" is only for hugeinfo_plan",
-                name.to_ascii_lowercase()
-            );
-            return Err(Error::invalid(message)
-                .hint("A runbook is for this host. To plan another host, use hugeinfo_plan."));
-        }
-        Self::of(members, &[])
-    }
-
-    /// Like [`Self::checked`], for settings with an optional host.
-    pub(crate) fn checked_for_host(settings: Option<Jsonb>) -> Result<(Self, Option<Host>), Error> {
-        let mut members = members(settings)?;
-        let host = Host::take_from(&mut members)?;
-        Ok((Self::of(members, &NAMES)?, host))
-    }
-
-    /// `also` are names that can be planned as well, and have been removed from `members`.
-    fn of(members: Vec<Member>, also: &[&'static str]) -> Result<Self, Error> {
         let mut planned = Vec::new();
-        for (name, value) in members {
+        for (name, value) in members(settings)? {
             let lower = name.to_ascii_lowercase();
             let Some(known) = SIZING
                 .into_iter()
@@ -107,7 +75,8 @@ impl Planned {
                     ))
                     .hint(KNOWN));
                 }
-                let hint = match nearest(&lower, names(also)) {
+                let names = SIZING.into_iter().filter_map(|name| name.to_str().ok());
+                let hint = match nearest(&lower, names) {
                     Some(near) => format!("Did you mean \"{near}\"?"),
                     None => KNOWN.to_owned(),
                 };
@@ -116,10 +85,16 @@ impl Planned {
                 );
             };
             let Some(value) = value else {
-                return Err(not_a_value(&name));
+                return Err(Error::invalid(format!(
+                    "setting \"{name}\" must be a string, a number or a boolean"
+                ))
+                .hint(VALUES));
             };
             if planned.iter().any(|&(other, _)| other == known) {
-                return Err(planned_twice(&lower));
+                return Err(
+                    Error::invalid(format!("setting \"{lower}\" is given more than once"))
+                        .hint("Names of settings are not case-sensitive."),
+                );
             }
             // PostgreSQL accepts any name with a dot, because its library could be loaded later.
             if known.to_bytes().contains(&b'.') && !is_defined(known) {

@@ -7,10 +7,7 @@ use host::{
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use super::{
-    functions::functions,
-    planned::{not_as_planned, on_another_host},
-};
+use super::{functions::functions, planned::not_as_planned};
 use crate::{
     error::Error,
     facts,
@@ -50,7 +47,7 @@ fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
             .hint("Example: hugeinfo_fit(512, 'max_connections=500').")
     };
     let pages = Pages(pages.filter(|pages| *pages > 0).ok_or_else(no_pages)?);
-    let (planned, host) = Planned::checked_for_host(settings)?;
+    let planned = Planned::checked(settings)?;
     if planned.value(c"shared_buffers").is_some() {
         return Err(Error::invalid(
             "setting \"shared_buffers\" cannot be given to hugeinfo_fit, which computes it",
@@ -58,14 +55,9 @@ fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
         .hint("To compute the huge pages for a given value, use hugeinfo_plan."));
     }
     let (size, found) = largest_buffers(&planned, pages, |next| {
-        let machine = match host {
-            None => {
-                let mut facts = facts::few()?;
-                facts.state.next.server = Some(next);
-                Machine::new(facts)
-            }
-            Some(host) => on_another_host(next, &host)?,
-        };
+        let mut facts = facts::few()?;
+        facts.state.next.server = Some(next);
+        let machine = Machine::new(facts);
         let size = page_size(&machine)?;
         for why in not_as_planned(&machine) {
             notice!("{why}");
@@ -107,8 +99,7 @@ fn page_size(machine: &Machine) -> Result<PageSize, Error> {
         _ if known.is_empty() => Err(Error::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "the kernel has no huge pages",
-        )
-        .hint("For another host, add host_huge_page_sizes to the settings.")),
+        )),
         Some(size) => Err(Error::invalid(format!(
             "the next start requests {size} huge pages, which the kernel does not support"
         ))

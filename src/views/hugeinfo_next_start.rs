@@ -62,7 +62,6 @@ fn rows() -> Result<Vec<Row>, Error> {
         Ok(pool_row!(
             &machine,
             forecast,
-            true,
             [
                 waiting.clone(),
                 huge_pages.as_str(),

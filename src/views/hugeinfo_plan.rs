@@ -4,17 +4,14 @@
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{
-    planned::{forecasts, is_requested, not_as_planned, on_another_host, percent_of_ram},
+    planned::{forecasts, is_requested, not_as_planned, percent_of_ram},
     pool::{pool_functions, pool_row},
 };
 use crate::{
     error::Error,
     machine,
     numbers::bigint,
-    plan::{
-        next_start::{next_start, on_command_line},
-        settings::Planned,
-    },
+    plan::{next_start::on_command_line, settings::Planned},
     postgres::{jsonb::Jsonb, text::Text},
 };
 
@@ -37,8 +34,7 @@ pool_functions! {
     ];
     /// Huge pages that the next start needs with the configuration files on disk, the command line,
     /// and these settings: name=value pairs, as in shared_buffers=64GB max_connections=500, or a
-    /// JSON object; "host_ram" and "host_huge_page_sizes" plan for another host; NULL raises an
-    /// error.
+    /// JSON object; NULL raises an error.
     fn hugeinfo_plan(settings: default!(Option<Text>, "''")) {
         rows(Text::settings(settings)?)
     }
@@ -52,18 +48,11 @@ pool_functions! {
 /// start, 38000 if its program takes too long, 53100 and others if there is no room for a scratch
 /// directory; else as for `hugeinfo_status`.
 fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
-    let (planned, host) = Planned::checked_for_host(settings)?;
-    let is_here = host.is_none();
-    let machine = match host {
-        None => {
-            let (machine, next) = machine::planning(&planned)?;
-            if let Some(difference) = on_command_line(&planned, &next) {
-                notice!("{difference}");
-            }
-            machine
-        }
-        Some(host) => on_another_host(next_start(&planned)?.server, &host)?,
-    };
+    let planned = Planned::checked(settings)?;
+    let (machine, next) = machine::planning(&planned)?;
+    if let Some(difference) = on_command_line(&planned, &next) {
+        notice!("{difference}");
+    }
     for why in not_as_planned(&machine) {
         notice!("{why}");
     }
@@ -76,7 +65,6 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
         Ok(pool_row!(
             &machine,
             forecast,
-            is_here,
             [segment, percent],
             [is_requested]
         ))

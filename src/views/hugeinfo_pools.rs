@@ -26,6 +26,6 @@ fn rows() -> Result<Vec<Row>, Error> {
     let forecasts = Forecast::for_each_pool(&machine).unwrap_or_default();
     let rows = forecasts
         .iter()
-        .map(|f| Ok(pool_row!(&machine, Some(f), true, [], [])));
+        .map(|f| Ok(pool_row!(&machine, Some(f), [], [])));
     rows.collect()
 }

@@ -1,9 +1,7 @@
 //! Parts that `hugeinfo_plan`, `hugeinfo_next_start` and `hugeinfo_fit` have in common.
 
-use advice::model::{forecast::Forecast, machine::Machine, other_host};
-use host::{server::state::Server, units::Bytes};
-
-use crate::{error::Error, facts, plan::host::Host};
+use advice::model::{forecast::Forecast, machine::Machine};
+use host::units::Bytes;
 
 /// The main segment as a percentage of RAM.
 pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
@@ -24,27 +22,6 @@ pub(super) fn is_requested(machine: &Machine, forecast: Option<&Forecast>) -> Op
     let page_bytes = forecast?.pool.page_bytes;
     let next = machine.next_start_on_huge_pages();
     Some(machine.size_asked_for(&next)?.0 == page_bytes)
-}
-
-/// Uses the page sizes and the default size of this kernel unless the host specifies its own.
-pub(super) fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
-    let here = facts::few()?.state;
-    let (default, sizes) = match &host.page_sizes_bytes {
-        Some(sizes) => (sizes.first().copied(), sizes.clone()),
-        None => {
-            let meminfo = here.meminfo.as_ref().ok();
-            let default = meminfo.and_then(|meminfo| meminfo.default_huge_page_bytes);
-            let all = here.pools.iter().flatten().map(|pool| pool.page_bytes);
-            (default, default.into_iter().chain(all).collect())
-        }
-    };
-    Ok(other_host::machine(
-        next,
-        here.base_page_bytes,
-        host.ram_bytes,
-        default,
-        &sizes,
-    ))
 }
 
 /// The reasons why a start with exactly these settings would differ from the row.

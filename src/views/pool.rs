@@ -81,19 +81,17 @@ macro_rules! pool_functions {
 }
 
 /// Builds a row from the machine and an `Option<&Forecast>`. Columns are NULL without a forecast.
-/// `here` is true if the row is about this machine, whose pools are known.
 macro_rules! pool_row {
-    ($machine:expr, $forecast:expr, $here:expr, [$($first:expr),*], [$($more:expr),*]) => {{
+    ($machine:expr, $forecast:expr, [$($first:expr),*], [$($more:expr),*]) => {{
         let forecast: Option<&advice::model::forecast::Forecast> = $forecast;
-        let here: Option<&advice::model::forecast::Forecast> = forecast.filter(|_| $here);
-        let pool = here.map(|forecast| &forecast.pool);
-        let cgroup = here.and_then(|forecast| forecast.cgroup.as_ref().ok());
+        let pool = forecast.map(|forecast| &forecast.pool);
+        let cgroup = forecast.and_then(|forecast| forecast.cgroup.as_ref().ok());
         let figure = $crate::numbers::bigint_or_null;
         (
             $($first,)*
             figure(forecast.map(|forecast| forecast.pool.page_bytes)),
             forecast.and_then(|forecast| forecast.is_default),
-            here.and_then(|forecast| forecast.is_used_by_server),
+            forecast.and_then(|forecast| forecast.is_used_by_server),
             $($more,)*
             figure(forecast.map(|forecast| forecast.required.0)),
             figure(forecast.map(|forecast| forecast.tail_waste.0)),
@@ -104,11 +102,11 @@ macro_rules! pool_row {
             figure(pool.and_then(|pool| pool.known("nr_overcommit_hugepages", pool.overcommit))),
             figure(pool.and_then(|pool| pool.available())),
             figure(pool.and_then(|pool| pool.committed())),
-            figure(here.and_then(|forecast| forecast.held).map(|pages| pages.0)),
-            figure(here.and_then(|forecast| forecast.others).map(|pages| pages.0)),
-            figure(here.and_then(|forecast| forecast.shortfall).map(|pages| pages.0)),
+            figure(forecast.and_then(|forecast| forecast.held).map(|pages| pages.0)),
+            figure(forecast.and_then(|forecast| forecast.others).map(|pages| pages.0)),
+            figure(forecast.and_then(|forecast| forecast.shortfall).map(|pages| pages.0)),
             figure(forecast.and_then(|forecast| forecast.recommended()).map(|pages| pages.0)),
-            here.and_then(|forecast| forecast.fits_after_restart),
+            forecast.and_then(|forecast| forecast.fits_after_restart),
             figure(cgroup.and_then(|limits| limits.fault_limit)),
             cgroup
                 .and_then(|limits| limits.fault_limit_source.as_ref())
