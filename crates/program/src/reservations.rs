@@ -2,9 +2,9 @@
 //! start at the same time do not count the same free pages. The kernel knows nothing about them.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read, Write},
-    os::{fd::OwnedFd, unix::fs::DirBuilderExt},
+    fs::{self, File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -20,7 +20,7 @@ use host::{
     units::{PageSize, Pages},
 };
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags},
+    fs::{FlockOperation, OFlags},
     io::Errno,
     time::ClockId,
 };
@@ -33,8 +33,11 @@ use crate::{
     root,
 };
 
+/// Only root can use it.
 const DIRECTORY: &str = "/run/hugeinfo";
-const FILE: &str = "reservations.json";
+const FILE: &str = "/run/hugeinfo/reservations.json";
+/// Renamed when whole, because a run can be killed.
+const NEW_FILE: &str = "/run/hugeinfo/reservations.new";
 
 /// Time to look for a server, while other runs wait for the lock.
 const READ_LIMIT: Duration = Duration::from_secs(1);
@@ -146,7 +149,8 @@ fn holders(data: &Path, owner: Option<u32>) -> Result<Vec<u32>, Error> {
 
 /// All reservations, locked against other runs.
 pub(crate) struct Reservations {
-    directory: Option<OwnedFd>,
+    /// `None`: they are not written.
+    lock: Option<File>,
     all: Vec<Reservation>,
 }
 
@@ -154,7 +158,7 @@ impl Reservations {
     /// No reservations, and no lock.
     pub(crate) fn none() -> Self {
         Self {
-            directory: None,
+            lock: None,
             all: Vec::new(),
         }
     }
@@ -169,12 +173,15 @@ impl Reservations {
             }
             _ => {}
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(path, flags, Mode::empty())
-            .map_err(|errno| failed("open", errno.into()))?;
-        let found = rustix::fs::fstat(&directory).map_err(|errno| failed("open", errno.into()))?;
+        let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits();
+        let directory = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.cast_signed())
+            .open(path)
+            .map_err(|error| failed("open", error))?;
+        let found = (directory.metadata()).map_err(|error| failed("open", error))?;
         // A user who can open the directory can hold the lock.
-        if found.st_uid != 0 || found.st_mode & 0o077 != 0 {
+        if found.uid() != 0 || found.mode() & 0o077 != 0 {
             return Err(Error::with_hint(
                 format!("{DIRECTORY} is accessible to users other than root"),
                 format!("Remove it: rm -r {DIRECTORY}"),
@@ -195,13 +202,13 @@ impl Reservations {
             thread::sleep(Duration::from_millis(20));
         }
         let now = seconds_since_boot();
-        let mut all = read(&directory).unwrap_or_default();
+        let mut all = read().unwrap_or_default();
         all.retain(|reservation| {
             let age = now.checked_sub(reservation.since);
             age.is_some_and(|age| age < LIFETIME.as_secs()) && reservation.open_pages().is_some()
         });
         Ok(Self {
-            directory: Some(directory),
+            lock: Some(directory),
             all,
         })
     }
@@ -250,32 +257,21 @@ impl Reservations {
 
     /// Writes the reservations.
     pub(crate) fn save(&self) -> Result<(), Error> {
-        let Some(directory) = &self.directory else {
+        if self.lock.is_none() {
             return Ok(());
-        };
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
-        let mode = Mode::RUSR | Mode::WUSR;
+        }
         let written = serde_json::to_vec(&self.all)
             .map_err(io::Error::from)
-            .and_then(|json| {
-                // Renamed when whole, because a run can be killed.
-                let new = "reservations.new";
-                let file = rustix::fs::openat(directory, new, flags | OFlags::CLOEXEC, mode)?;
-                File::from(file).write_all(&json)?;
-                Ok(rustix::fs::renameat(directory, new, directory, FILE)?)
-            });
-        written.map_err(|error| Error::file("write", &Path::new(DIRECTORY).join(FILE), error))
+            .and_then(|json| fs::write(NEW_FILE, json))
+            .and_then(|()| fs::rename(NEW_FILE, FILE));
+        written.map_err(|error| Error::file("write", Path::new(FILE), error))
     }
 }
 
-fn read(directory: &OwnedFd) -> Option<Vec<Reservation>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(directory, FILE, flags, Mode::empty()).ok()?;
+fn read() -> Option<Vec<Reservation>> {
     let mut bytes = Vec::new();
-    File::from(file)
-        .take(1 << 20)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    let file = File::open(FILE).ok()?;
+    file.take(1 << 20).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
