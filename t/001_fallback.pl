@@ -11,7 +11,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $kb = default_page_kb();
-my $other_kb = other_page_kb();
 my $node = new_server('fallback');
 my $need = $kb && required_pages($node, $kb);
 
@@ -144,29 +143,6 @@ for my $mb (3, 16)
 		like($seen->{status}{remedy}, qr/huge_page_size/, "$name: the remedy names the setting");
 		configure($node, huge_page_size => 0);
 	}
-}
-
-SKIP:
-{
-	my $name = 'pool of the wrong size';
-	needs_host($name);
-	cannot("$name: this kernel has only one huge page size") unless $other_kb;
-	my $enough = required_pages($node, $other_kb);
-	# A machine that has run for long might have no such page.
-	eval { pools_of_one_size($other_kb, $enough); 1 } or cannot("$name: $@");
-	restarts($node);
-	my $seen = observe($node);
-	compare_segment($node, $seen->{status}, $name);
-	compare_pools($node, $seen, $name);
-	compare_status($seen->{status}, {
-			%small,
-			huge_page_size_bytes => $kb * 1024,
-			pool_total_pages => 0,
-			shortfall_pages => $need,
-			fits_after_restart => 'f',
-		}, $name);
-	my $other = $other_kb >= 1 << 20 ? ($other_kb >> 20) . ' GB' : ($other_kb >> 10) . ' MB';
-	like($seen->{status}{reason}, qr/\b$other\b/, "$name: the reason names the size that has pages");
 }
 
 done_testing;

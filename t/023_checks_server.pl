@@ -64,24 +64,17 @@ my $sql = HugeInfo::Session->new($node);
 	ok($seconds <= $now - $started + 2 && $seconds >= 0, "$name: as long as the postmaster runs") or diag("$seconds seconds");
 }
 
-for my $mode (qw(always madvise never))
+SKIP:
 {
-	SKIP:
-	{
-		my $name = "private THP, $mode";
-		needs_host($name);
-		set_thp('enabled', $mode);
-		my $checks = checks_of($sql, $name);
-		compare_check($checks, 'thp_private', {
-				status => $mode eq 'always' ? 'warning' : 'ok',
-				finding => qr/\(enabled = $mode\)/,
-				evidence => { enabled => $mode, defrag => thp('defrag') } }, $name);
-		next if $mode ne 'always';
-		follow($node, remedy_of($checks, 'thp_private'), $name);
-		is(thp('enabled'), 'madvise', "$name: the remedy changes the mode");
-		compare_check(checks_of($sql, $name), 'thp_private', { status => 'ok', remedy => undef }, "$name, after the remedy");
-		set_boot_pages(undef);
-	}
+	my $name = 'private THP, always';
+	needs_host($name);
+	set_thp('enabled', 'always');
+	my $checks = checks_of($sql, $name);
+	compare_check($checks, 'thp_private', { status => 'warning', finding => qr/\(enabled = always\)/, evidence => { enabled => 'always', defrag => thp('defrag') } }, $name);
+	follow($node, remedy_of($checks, 'thp_private'), $name);
+	is(thp('enabled'), 'madvise', "$name: the remedy changes the mode");
+	compare_check(checks_of($sql, $name), 'thp_private', { status => 'ok', remedy => undef }, "$name, after the remedy");
+	set_boot_pages(undef);
 }
 
 # Returns the part of the main segment that a process has on transparent huge pages.
@@ -238,36 +231,14 @@ SKIP:
 
 SKIP:
 {
-	my $name = 'OOM protection';
+	my $name = 'OOM protection after the remedy';
 	needs_host($name);
 	my $adj = sub { my ($pid) = @_; return oom_files($pid)->{oom_score_adj} };
-	my $evidence = sub {
-		return {
-			oom_score_adj_of_postmaster => $adj->($node->{_pid}),
-			least_oom_score_adj_of_others => min(map { $adj->($_) } grep { $_ != $node->{_pid} } family($node->{_pid})) };
-	};
 	# Values below 0 need CAP_SYS_RESOURCE, which root in a container or a small virtual machine can
 	# lack.
 	my $can_protect = eval { set_oom_score_adj($node->{_pid}, -1); 1 };
 	diag('not tried: the OOM protection of a postmaster, because this root lacks CAP_SYS_RESOURCE') unless $can_protect;
-	for (
-		[ 'no process is protected', 0, 0, 'warning', qr/can kill the postmaster/ ],
-		[ 'the postmaster is above 0, and its children higher', 500, 900, 'ok', qr/prefers the children/ ],
-		[ 'the postmaster is first', 500, 0, 'warning', qr/can kill the postmaster/ ],
-		[ 'all are exempt', -1000, -1000, 'warning', qr/also spares the backends/ ],
-		[ 'all are protected', -900, -900, 'warning', qr/also spares the backends/ ],
-		[ 'only the postmaster is protected', -900, 0, 'ok', qr/prefers other processes/ ])
-	{
-		my ($case, $of_postmaster, $of_others, $status, $finding) = @$_;
-		next if $of_postmaster < 0 && !$can_protect;
-		set_oom_score_adj($node->{_pid}, $of_postmaster);
-		# the querying session is one of the processes; a former one can be about to end
-		for my $child (grep { $_ != $node->{_pid} } family($node->{_pid})) { eval { set_oom_score_adj($child, $of_others) } }
-		settled_check($sql, 'oom_protection', $evidence, { status => $status, finding => $finding }, "$name: $case");
-	}
-
 	# With the remedy, the service manager protects the postmaster, and children reset their own value.
-	$name = 'OOM protection after the remedy';
 	set_oom_score_adj($node->{_pid}, 500);
 	my $remedy = checks_of($sql, $name)->{oom_protection}{remedy};
 	my %environment = $remedy =~ /\b(PG_OOM_ADJUST_FILE|PG_OOM_ADJUST_VALUE)=([^\s;]+)/g;
