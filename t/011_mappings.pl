@@ -1,4 +1,4 @@
-# Every mapping of a process: compares the figures with maps, smaps and pmap, and tests the kinds.
+# Every mapping of a process: compares the figures with maps and smaps, and tests the kinds.
 use strict;
 use warnings;
 
@@ -155,54 +155,6 @@ for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap'
 
 restarts($node, shared_memory_type => 'mmap', huge_pages => 'off', dynamic_shared_memory_type => 'posix');
 my $sql = HugeInfo::Session->new($node);
-
-# Compares with pmap.
-{
-	my $name = 'pmap -X';
-	my $idle = HugeInfo::Session->new($node);
-	my $pid = $idle->pid;
-	my %column = (
-		Size => 'size_bytes', Rss => 'rss_bytes', Pss => 'pss_bytes', Shared_Hugetlb => 'shared_hugetlb_bytes',
-		Private_Hugetlb => 'private_hugetlb_bytes', Swap => 'swap_bytes');
-	my $pmap = sub {
-		my (undef, $header, @lines) = split /\n/, `pmap -X $pid`;
-		my @names = split ' ', $header;
-		my @rows;
-		for (@lines)
-		{
-			my @fields = split ' ';
-			last unless $fields[0] =~ /^[0-9a-f]{8,}$/;
-			my %field;
-			@field{@names} = @fields[ 0 .. $#names ];
-			push @rows, { start_address => $field{Address}, permissions => $field{Perm},
-				map { $column{$_} => $field{$_} * 1024 } grep { defined $field{$_} } keys %column };
-		}
-		return @rows;
-	};
-	my $memory = "SELECT rss_bytes FROM hugeinfo_memory($pid)";
-	my ($seen, $lines, @rows) = settled(
-		sub { $sql->rows("SELECT *, ($memory) AS of_memory FROM hugeinfo_mappings($pid)") }, $pmap,
-		sub {
-			my ($rows, $lines) = @_;
-			# pmap itself shares some libraries
-			my %library = map { $_->{start_address} => 1 } grep { $_->{kind} =~ /^(?:library|file)$/ } @$rows;
-			delete $_->{pss_bytes} for grep { $library{ $_->{start_address} } } @$rows, @$lines;
-			my @seen = map { my ($row, $line) = ($rows->[$_], $lines->[$_]); +{ map { $_ => $row->{$_} } keys %$line } } 0 .. $#$lines;
-			return (\@seen, $lines);
-		});
-	cmp_ok(scalar @$lines, '>', 20, "$name: lists mappings");
-	ok((grep { exists $_->{pss_bytes} && exists $_->{rss_bytes} } @$lines), "$name: the lines have figures");
-	is_deeply($seen, $lines, "$name: line by line");
-	is(scalar @rows, scalar @$lines, "$name: no other mappings");
-	is($rows[0]{of_memory}, sum_of('rss_bytes', @$lines),
-		"$name: hugeinfo_memory has the sum of resident memory");
-
-	# A recipe of many articles, which finds nothing on huge pages.
-	my ($footprint) = `pmap $pid` =~ /\s(\d+)K rw-s- zero/;
-	is($sql->value("SELECT sum(size_bytes)::bigint / 1024 FROM hugeinfo_mappings($pid) WHERE kind = 'main segment'"), $footprint,
-		"$name: the footprint of the main segment");
-	$idle->close;
-}
 
 # A session's own mappings. A mapping that exists before and after the query also existed during the
 # query, perhaps as a part of a larger one, because a query makes the heap grow and shrink.

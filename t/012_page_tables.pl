@@ -174,14 +174,6 @@ sub frees_page_tables
 		my %later = compare_view($sql, "$name, another backend");
 		cmp_ok($later{ base_page() }{now_bytes}, '>=', $row{ base_page() }{now_bytes} + $least, "$name: the sum includes them");
 
-		my $pid = $second->pid;
-		for my $from ("hugeinfo_mappings($pid)", "hugeinfo_memory($pid)")
-		{
-			is_cancelled($sql, endless($from), "$name, $from");
-			compare_view($sql, "$name, after the cancel");
-			is($sql->value("SELECT count(*) FROM hugeinfo_mappings($pid)"), scalar(maps_file($pid)), "$name, the mappings after the cancel");
-			is($sql->value("SELECT rss_bytes FROM hugeinfo_memory($pid)"), rollup_file($pid)->{rss_bytes}, "$name, the memory after the cancel");
-		}
 		$_->close for $second, $backend, $sql;
 		frees_page_tables();
 	}
@@ -197,7 +189,6 @@ SKIP:
 	$sql->value(q(SELECT pg_prewarm('large', 'buffer')));
 	my ($grown, $backend) = growth($sql, $name);
 	my %row = compare_view($sql, $name);
-	is_cancelled($sql, endless('hugeinfo_mappings(' . $backend->pid . ')'), $name);
 	my $small = $row{ base_page() }{one_backend_bytes};
 	cmp_ok($small, '>=', entries($table_bytes, base_page()), "$name: small pages would need megabytes");
 	cmp_ok($grown, '<', $small / 10, "$name: page tables hardly grow");

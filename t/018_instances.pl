@@ -59,18 +59,6 @@ sub open_to_us
 	is_deeply([ grep { $seen{$_} } @children ], [], "$name: no child is listed as a server");
 
 	my $pid = $two->{_pid};
-	$two->append_conf('postgresql.conf', "huge_pages = on\ninclude_dir 'more.d'");
-	my $included = $two->data_dir . '/more.d';
-	mkdir $included or die "$included: $!\n";
-	is({ instances($sql) }->{$pid}{huge_pages}, 'on', "$name: huge_pages of the other from its file");
-	append_to_file("$included/a.conf", "huge_pages = off\n");
-	is({ instances($sql) }->{$pid}{huge_pages}, undef, "$name: unknown if a file is included");
-	$two->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = try');
-	is({ instances($sql) }->{$pid}{huge_pages}, 'try', "$name: from postgresql.auto.conf");
-	chmod 0, $two->data_dir . '/postgresql.auto.conf';
-	is({ instances($sql) }->{$pid}{huge_pages}, undef, "$name: unknown if a file cannot be read");
-	chmod 0600, $two->data_dir . '/postgresql.auto.conf';
-
 	$two->stop;
 	ok(!{ instances($sql) }->{$pid}, "$name: the other is not listed after it is stopped");
 }

@@ -19,7 +19,6 @@ my $kb = default_page_kb();
 my $page = $kb && $kb * 1024;
 my $node = new_server('files');
 my $need = $kb && required_pages($node, $kb);
-$node->safe_psql('postgres', 'CREATE ROLE observer IN ROLE pg_monitor');
 
 my $file = $node->data_dir . '/postgresql.conf';
 my $contents = slurp_file($file);
@@ -69,17 +68,6 @@ SKIP:
 		$node->restart;
 	}
 
-	$name = 'a line was removed';
-	set_file("shared_buffers = '40MB'\n");
-	$node->restart;
-	is(segment($node->{_pid})->{page_bytes}, base_page(), "$name: it fell back");
-	set_file('');
-	my $checks = checks_of($node, $name);
-	compare_check($checks, 'restart', { status => 'ok' }, "$name, the same of the next start");
-	compare_check($checks, 'pending_settings', { status => 'ok', finding => qr/would get huge pages/, evidence => { required_pages => $need } }, $name);
-	$node->restart;
-	is(segment($node->{_pid})->{page_bytes}, $page, "$name: it is on huge pages");
-
 	$name = 'a setting of another kind';
 	set_file("huge_pages = off\n");
 	compare_check(checks_of($node, $name), 'pending_settings',
@@ -114,18 +102,6 @@ for (
 	set_file('');
 	$node->start;
 	compare_check(checks_of($node, $name), 'pending_settings', { status => 'ok', evidence => { waiting => 'f' } }, "$name, put right");
-}
-
-{
-	my $name = 'pg_monitor';
-	set_file("shared_buffers = '40MB'\n");
-	my $observer = HugeInfo::Session->new($node);
-	$observer->value('SET ROLE observer');
-	my $checks = checks_of($observer, $name);
-	like($checks->{pending_settings}{finding}, qr/^Settings are pending a restart \(shared_buffers\)/, $name);
-	is_deeply($checks->{pending_settings}, checks_of($node, $name)->{pending_settings}, "$name: sees the same as a superuser");
-	$observer->close;
-	set_file('');
 }
 
 # Compares the check with the other servers in /proc: programs of that name whose parent has another
