@@ -11,8 +11,7 @@ use crate::{
 
 functions! {
     cost = 1000000;
-    /// Memory of this backend from /proc/PID/smaps_rollup, or the sum of smaps: RSS, PSS, USS, swap
-    /// and huge pages.
+    /// Memory of this backend from /proc/PID/smaps_rollup: RSS, PSS, USS, swap and huge pages.
     view hugeinfo_memory;
     columns (
         /// Process ID.
@@ -43,8 +42,8 @@ functions! {
         /// columns.
         name!(private_hugetlb_bytes, Option<i64>),
     );
-    /// Memory of one process of this server from /proc/PID/smaps_rollup, or the sum of smaps: RSS,
-    /// PSS, USS, swap and huge pages.
+    /// Memory of one process of this server from /proc/PID/smaps_rollup: RSS, PSS, USS, swap and
+    /// huge pages.
     fn hugeinfo_memory(pid: default!(i32, "pg_catalog.pg_backend_pid()")) {
         row(pid)
     }

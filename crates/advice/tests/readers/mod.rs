@@ -257,13 +257,11 @@ fn smaps(bytes: &[u8]) {
         shim: entries.last().map(|entry| entry.mapping.extent),
         executable: Some(b"/usr/bin/postgres".to_vec()),
     };
-    let mut total = smaps::Figures::default();
     for entry in &entries {
         look_at(&entry.mapping);
         let _ = landmarks.kind(entry).as_str();
-        total = total + entry.figures;
+        let _ = entry.figures.uss();
     }
-    let _ = total.uss();
 }
 
 /// `/proc/PID/stat`.

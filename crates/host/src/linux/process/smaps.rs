@@ -5,7 +5,6 @@ use std::{
     fs::File,
     io::{BufRead, BufReader},
     mem,
-    ops::Add,
     path::PathBuf,
 };
 
@@ -32,33 +31,21 @@ macro_rules! figures {
                 None
             }
         }
-
-        impl Add for Figures {
-            type Output = Self;
-
-            /// Adds two mappings. `None` if a value is missing, because the sum would be too low.
-            fn add(self, other: Self) -> Self {
-                Self {
-                    $($field: self.$field.zip(other.$field).map(|(a, b)| a.saturating_add(b)),)*
-                }
-            }
-        }
     };
 }
 
 figures! {
     /// `KernelPageSize`: size of the pages that back the mapping, ignoring transparent huge pages.
-    /// Its sum is meaningless.
     page_size = "KernelPageSize",
     /// `Rss`: in RAM, without hugetlb pages.
     rss = "Rss",
     /// `Pss`: resident, each page divided by the number of processes that map it.
     pss = "Pss",
-    /// `Pss_Anon`, in `smaps_rollup` since Linux 5.4.
+    /// `Pss_Anon`, in `smaps_rollup`.
     pss_anon = "Pss_Anon",
-    /// `Pss_File`, in `smaps_rollup` since Linux 5.4.
+    /// `Pss_File`, in `smaps_rollup`.
     pss_file = "Pss_File",
-    /// `Pss_Shmem`, in `smaps_rollup` since Linux 5.4.
+    /// `Pss_Shmem`, in `smaps_rollup`.
     pss_shmem = "Pss_Shmem",
     /// `Private_Clean`.
     private_clean = "Private_Clean",
@@ -142,36 +129,15 @@ pub fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadErro
     Ok(bytes)
 }
 
-/// The sum over all mappings, from `smaps_rollup` (Linux 4.14), or else added up from `smaps`.
+/// The sum over all mappings, from `smaps_rollup`.
 ///
-/// Errors: absent if neither exists or access is denied.
-pub fn total(
-    process: &Process,
-    mut check_for_interrupts: impl FnMut(),
-) -> Result<Figures, ReadError> {
-    match absent_or(sum_of_file(
-        process,
-        "smaps_rollup",
-        &mut check_for_interrupts,
-    ))? {
-        Ok(total) => Ok(total),
-        Err(_) => sum_of_file(process, "smaps", &mut check_for_interrupts),
-    }
-}
-
-fn sum_of_file(
-    process: &Process,
-    name: &str,
-    check_for_interrupts: &mut impl FnMut(),
-) -> Result<Figures, ReadError> {
-    let mut total: Option<Figures> = None;
-    for entry in parse(BufReader::new(process.file(name)?), check_for_interrupts) {
-        let figures = entry
-            .map_err(|error| process.unparsed(name, error))?
-            .figures;
-        total = Some(total.map_or(figures, |total| total + figures));
-    }
-    Ok(total.unwrap_or_default())
+/// Errors: absent if the file does not exist or access is denied.
+pub fn total(process: &Process, check_for_interrupts: impl FnMut()) -> Result<Figures, ReadError> {
+    const NAME: &str = "smaps_rollup";
+    let file = BufReader::new(process.file(NAME)?);
+    let entry = parse(file, check_for_interrupts).next().transpose();
+    let entry = entry.map_err(|error| process.unparsed(NAME, error))?;
+    Ok(entry.map_or_else(Figures::default, |entry| entry.figures))
 }
 
 /// Parses the entries in the text of `smaps`, `smaps_rollup` or `maps`.
