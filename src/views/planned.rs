@@ -5,8 +5,7 @@ use host::units::Bytes;
 
 /// The main segment as a percentage of RAM.
 pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
-    let ram = machine.ram()?.0;
-    Some(machine.state.needed_bytes() as f64 * 100.0 / ram as f64)
+    Some(Bytes(machine.state.needed_bytes()).percentage_of(machine.ram()?))
 }
 
 /// One forecast for each huge page size, smallest first, or a single `None`.

@@ -81,6 +81,11 @@ impl Bytes {
         Self(u64::try_from(share).unwrap_or(u64::MAX))
     }
 
+    /// It as a percentage of another size. Not rounded: faces round it when they print it.
+    pub fn percentage_of(self, whole: Self) -> f64 {
+        self.0 as f64 * 100.0 / whole.0.max(1) as f64
+    }
+
     /// Whole megabytes, rounded up: following a figure has to be enough.
     pub fn megabytes_at_least(self) -> u64 {
         self.0.div_ceil(1 << 20)
@@ -281,6 +286,8 @@ mod tests {
         assert_eq!(Pages(u64::MAX) + Pages(1), Pages(u64::MAX));
         assert_eq!(Pages(1 << 60) * PageSize(2 << 20), Bytes(u64::MAX));
         assert_eq!(Bytes(u64::MAX).percent(10), Bytes(u64::MAX / 10));
+        let share = Bytes(1_146_355_712).percentage_of(Bytes(64 << 30));
+        assert_eq!(format!("{share:.0}"), "2");
         assert_eq!(Bytes((2 << 20) + 1).in_pages(PageSize(2 << 20)), Pages(2));
         assert_eq!(
             Bytes((2 << 20) + 1).whole_pages(PageSize(2 << 20)),

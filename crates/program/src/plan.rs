@@ -169,8 +169,10 @@ impl Planning {
             match self.machine.ram() {
                 Some(ram) if Bytes(self.bytes) > ram => format!(", more than the RAM of {ram}"),
                 Some(ram) if ram > Bytes(0) => {
-                    let percent = u128::from(self.bytes) * 100 / u128::from(ram.0);
-                    format!(", {percent}% of {ram} of RAM")
+                    format!(
+                        ", {:.0}% of {ram} of RAM",
+                        Bytes(self.bytes).percentage_of(ram)
+                    )
                 }
                 _ => String::new(),
             }

@@ -107,5 +107,5 @@ pub(crate) fn swatch(color: Color) -> Markup {
 
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn percent(value: u64, full: u64) -> f64 {
-    (value as f64 * 100.0 / full.max(1) as f64).min(100.0)
+    Bytes(value).percentage_of(Bytes(full)).min(100.0)
 }
