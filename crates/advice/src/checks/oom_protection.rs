@@ -259,13 +259,14 @@ fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         );
     }
     if is_container || !can_lower {
-        let why = if can_lower {
-            ""
+        // Outside of containers, the missing capability is the reason for not being a command.
+        let how = if is_container {
+            "from outside the container"
         } else {
-            " (here CAP_SYS_RESOURCE is missing)"
+            "with CAP_SYS_RESOURCE, which root lacks here"
         };
         return text(&format!(
-            "lower the OOM score of the postmaster to -900 from outside{why}; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE={} in the environment of the server",
+            "lower the OOM score of the postmaster to -900 {how}; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE={} in the environment of the server",
             machine.oom_score_of_backends(),
         ));
     }

@@ -116,14 +116,14 @@ fn oom_protection() {
         })
         .see("oom_protection", expect![[r#"
             warning not_protected: The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.
-            # lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"#]]),
+            # lower the OOM score of the postmaster to -900 from outside the container; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"#]]),
         when("root lacks CAP_SYS_RESOURCE", |m| {
             m.facts.can_lower_oom_score = Some(false);
             m.oom_scores(0, 0);
         })
         .see("oom_protection", expect![[r#"
             warning not_protected: The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.
-            # lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"#]]),
+            # lower the OOM score of the postmaster to -900 with CAP_SYS_RESOURCE, which root lacks here; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"#]]),
         when("there is no systemd", |m| {
             m.facts.has_systemd = Some(false);
             m.oom_scores(0, 0);
