@@ -78,12 +78,15 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     server.settings.push(setting);
     let largest = LargestBuffers::read(&server, Pages(capacity), size)?;
     let found = largest.fit.map_err(|too_few| {
-        Error::new(format!(
-            "{} {} too few: the minimum of shared_buffers needs {}",
-            huge_pages(Pages(capacity), size),
-            Pages(capacity).verb("is", "are"),
-            too_few.required
-        ))
+        Error::with_hint(
+            format!(
+                "{} {} too few: the minimum of shared_buffers needs {}",
+                huge_pages(Pages(capacity), size),
+                Pages(capacity).verb("is", "are"),
+                too_few.required
+            ),
+            "The minimum depends on the other settings, such as max_connections",
+        )
     })?;
     let pool = found.required * size;
     if memory::missing_for_pools(&machine, pool).is_some_and(|missing| missing > Bytes(0)) {
