@@ -1,7 +1,7 @@
 //! The documentation of checks and their codes: docs/checks.md, `hugeinfo explain` and
 //! `hugeinfo_explain()` print the same text.
 
-use super::checks::CheckId;
+use super::{checks::CheckId, text::reflowed};
 
 /// The code that every check can have.
 const UNKNOWN: &str = "\
@@ -28,33 +28,75 @@ impl Section {
         checks.chain([unknown])
     }
 
-    /// The codes in its table.
-    fn codes(&self) -> impl Iterator<Item = &'static str> {
+    /// The rows of its table: the codes, their status, and their meaning.
+    fn rows(&self) -> impl Iterator<Item = [&'static str; 3]> {
         let rows = self.text.lines().filter(|line| line.starts_with("| `"));
-        let cells = rows.filter_map(|row| row.split('|').nth(1));
-        cells.flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        rows.filter_map(|row| {
+            let mut cells = row.split('|').skip(1).map(str::trim);
+            Some([cells.next()?, cells.next()?, cells.next()?])
+        })
+    }
+
+    fn codes(&self) -> impl Iterator<Item = &'static str> {
+        self.rows().flat_map(|[codes, ..]| names(codes))
     }
 
     fn print(&self) -> String {
         format!("## {}\n\n{}", self.title, self.text)
     }
+
+    /// The purpose of the check, the meaning of a code, and what to do.
+    fn print_code(&self, code: &str) -> Option<String> {
+        let is_meant = |[codes, ..]: &[&'static str; 3]| names(codes).any(|name| name == code);
+        let [_, status, meaning] = self.rows().find(is_meant)?;
+        let mut paragraphs = self.text.split("\n\n");
+        let purpose = paragraphs.next()?.replace('\n', " ");
+        let purpose = purpose
+            .split_once(". ")
+            .map_or(&*purpose, |(first, _)| first);
+        let advice = paragraphs.find(|paragraph| paragraph.starts_with("**What to do.**"));
+        let advice = advice.filter(|_| status != "ok").unwrap_or_default();
+        let title = self.title;
+        let parts = [
+            format!("{}.", purpose.trim_end_matches('.')),
+            format!("`{code}` ({status}): {meaning}."),
+            advice.to_owned(),
+            format!(
+                "Everything about this check: `hugeinfo explain {title}`, or `SELECT hugeinfo_explain('{title}')`."
+            ),
+        ];
+        let parts = parts.iter().filter(|part| !part.is_empty());
+        let parts: Vec<_> = parts.map(|part| reflowed(part)).collect();
+        Some(format!("## {title}\n\n{}\n", parts.join("\n\n")))
+    }
 }
 
-/// The sections about a check or a code, in Markdown. `None`: there is no such check or code.
+/// The names in a cell.
+fn names(cell: &'static str) -> impl Iterator<Item = &'static str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The section of a check, or what the checks with a code have about it, in Markdown. `None`: there
+/// is no such check or code.
 ///
 /// ```
 /// use advice::explain::explain;
 ///
 /// let text = explain("would_not_start").unwrap();
-/// assert!(text.starts_with("## restart\n\nLooks at"));
+/// assert!(text.starts_with("## restart\n\nLooks at what a restart would get"));
 /// assert!(text.contains("\n\n## pending_settings\n\nLooks at"));
-/// assert!(explain("swap").unwrap().starts_with("## swap\n\n"));
+/// assert!(text.contains("\n\n**What to do.** Set the pool or the limit"));
+/// assert!(!text.contains("only_a_start_shows"));
+/// assert!(explain("swap").unwrap().ends_with("add memory.\n"));
 /// assert_eq!(explain("swop"), None);
 /// ```
 pub fn explain(word: &str) -> Option<String> {
+    let mut sections = Section::all();
+    if let Some(section) = sections.find(|section| section.title == word) {
+        return Some(section.print());
+    }
     let sections: Vec<_> = Section::all()
-        .filter(|section| section.title == word || section.codes().any(|code| code == word))
-        .map(|section| section.print())
+        .filter_map(|section| section.print_code(word))
         .collect();
     (!sections.is_empty()).then(|| sections.join("\n"))
 }

@@ -45,8 +45,17 @@ pub enum Kind {
 /// The status of the server, its pools and page tables, the next restart and reboot, and the steps
 /// to take.
 pub fn text(machine: &Machine, answer: &Answer) -> String {
-    let lines = lines(machine, answer).into_iter();
-    lines.map(|line| line.text).collect::<Vec<_>>().join("\n")
+    joined(lines(machine, answer))
+}
+
+fn joined(lines: Vec<Line>) -> String {
+    let lines = lines.into_iter().map(|line| line.text);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A sentence after `first`, in lines of at most 80 columns, like those of [`text`].
+pub fn wrap(first: &str, text: &str) -> String {
+    joined(wrapped(first, text))
 }
 
 /// The lines of [`text`].
@@ -214,7 +223,16 @@ fn begins_foreign(word: &str) -> bool {
     word.starts_with(['/', '\'', '"']) && !is_of_root || ["hugeinfo", "user"].contains(&word)
 }
 
+/// A paragraph without names of others, in lines of at most 80 columns.
+pub(crate) fn reflowed(text: &str) -> String {
+    joined(wrapped_unless("", text, |_| false))
+}
+
 fn wrapped(first: &str, text: &str) -> Vec<Line> {
+    wrapped_unless(first, text, begins_foreign)
+}
+
+fn wrapped_unless(first: &str, text: &str, is_end: impl Fn(&str) -> bool) -> Vec<Line> {
     let indent = " ".repeat(first.chars().count());
     let mut lines = Vec::new();
     let mut line = first.to_owned();
@@ -230,7 +248,7 @@ fn wrapped(first: &str, text: &str) -> Vec<Line> {
         }
         line.push_str(word);
         is_empty = false;
-        is_foreign |= begins_foreign(word);
+        is_foreign |= is_end(word);
     }
     lines.push(line.trim_end().to_owned());
     let labels = std::iter::once(first.len()).chain(std::iter::repeat(0));
