@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use host::escape;
 use serde_json::{Value, json};
 
-use crate::{Done, error::Error, machine, status::with_state, target::Target};
+use crate::{Done, error::Error, machine, sentence, status::with_state, target::Target};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -115,7 +115,7 @@ fn to_text(machine: &Machine, checks: &[CheckResult]) -> String {
     for check in checks {
         let CheckResult { finding, .. } = check;
         let status = finding.status.as_str();
-        let _ = writeln!(text, "{status:<8} {}: {}", check.name(), finding.text);
+        text += &sentence(&format!("{status:<8} {}: ", check.name()), &finding.text);
         text += &indented(render::remedy(machine, &check.remedy));
     }
     escape::lines(text)

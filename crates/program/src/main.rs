@@ -32,7 +32,7 @@ mod why;
 
 use std::{
     ffi::OsString,
-    io::Write,
+    io::{IsTerminal, Write},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, LazyLock},
@@ -44,7 +44,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use advice::check::Status;
+use advice::{check::Status, text};
 use host::{
     escape,
     linux::{lookup::Guard, root::Root},
@@ -221,6 +221,15 @@ impl Host {
     fn is_this(&self) -> bool {
         self.host_ram.is_none() && self.page_size.is_none()
     }
+}
+
+/// A sentence after `first`, wrapped if the output is a terminal.
+fn sentence(first: &str, text: &str) -> String {
+    let line = match std::io::stdout().is_terminal() {
+        true => text::wrap(first, text),
+        false => format!("{first}{text}"),
+    };
+    line + "\n"
 }
 
 /// Whether this process has the rights of root.

@@ -24,7 +24,7 @@ use crate::{
     machine,
     next_start::NextStart,
     planned::Detail,
-    postgres, probe,
+    postgres, probe, sentence,
     status::{Format, with_state},
 };
 
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             Format::Text => {
                 let mut text = to_text(&machine, &answer, &checks);
                 for line in probed.iter().chain(&pod) {
-                    let _ = writeln!(text, "{line}");
+                    text += &sentence("", line);
                 }
                 escape::lines(text)
             }
@@ -130,12 +130,8 @@ fn to_text(machine: &Machine, answer: &Answer, checks: &[CheckResult]) -> String
         let _ = writeln!(text, "Needs {needed}; {available}.");
     }
     for check in checks {
-        let _ = writeln!(
-            text,
-            "{}: {}",
-            check.finding.status.as_str(),
-            check.finding.text
-        );
+        let status = check.finding.status.as_str();
+        text += &sentence(&format!("{status}: "), &check.finding.text);
     }
     text + &check::indented(remedy(machine, answer, checks))
 }

@@ -1,7 +1,5 @@
 //! `hugeinfo runbook`: the steps to a healthy server.
 
-use std::fmt::Write;
-
 use advice::{
     answer::Answer,
     runbook::{self, Row},
@@ -12,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Done,
+    check::indented,
     error::Error,
-    machine,
+    machine, sentence,
     status::{Format, with_state},
     target::Target,
 };
@@ -70,13 +69,16 @@ fn to_text(rows: &[Row]) -> String {
         } else {
             ""
         };
-        let _ = writeln!(text, "{number}. {place}{disruptive}: {}", row.why);
-        let what = row.command.as_ref().or(row.instruction.as_ref());
-        for line in what.iter().flat_map(|what| what.lines()) {
-            let _ = writeln!(text, "    {line}");
+        text += &sentence(&format!("{number}. {place}{disruptive}: "), &row.why);
+        match (&row.instruction, &row.step) {
+            (Some(decision), None) => {
+                text.extend(decision.lines().map(|line| sentence("    ", line)));
+            }
+            // The instruction of a step can contain its command.
+            (instruction, _) => text += &indented(row.command.clone().or(instruction.clone())),
         }
         if let Some(expected) = &row.expected {
-            let _ = writeln!(text, "   then: {expected}");
+            text += &sentence("   then: ", expected);
         }
     }
     escape::lines(text)

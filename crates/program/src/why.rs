@@ -32,7 +32,7 @@ use crate::{
     next_start::NextStart,
     planned::Detail,
     preflight::ABOUT_START,
-    root,
+    root, sentence,
     status::{Format, with_state},
     target::Target,
 };
@@ -120,13 +120,16 @@ fn to_text(
         None => {
             let _ = writeln!(text, "No failed start was found in {source}.");
             // It starts after shared memory has been mapped (postmaster.c, PostmasterMain).
-            text += "If the start failed before the logging collector ran, its message is in the \
-                     journal, which root can read, or in the file of pg_ctl -l; --log reads a \
-                     file.\n";
+            text += &sentence(
+                "",
+                "If the start failed before the logging collector ran, its message is in the \
+                 journal, which root can read, or in the file of pg_ctl -l; --log reads a file.",
+            );
         }
         Some(last) => {
             let cause = last.cause.map_or(UNCLASSIFIED, |cause| cause.text);
-            let _ = writeln!(text, "{cause}\nThe last failure in {source}:");
+            text += &sentence("", cause);
+            let _ = writeln!(text, "The last failure in {source}:");
             for line in std::iter::once(&last.message).chain(&last.details) {
                 let _ = writeln!(text, "    {line}");
             }
@@ -141,18 +144,14 @@ fn to_text(
                     Status::Warning if falls_back => format!(" It would use {size} pages."),
                     _ => String::new(),
                 };
-                let _ = writeln!(text, "Now: {}{note}", restart.text);
+                text += &sentence("Now: ", &format!("{}{note}", restart.text));
             }
         }
         checks => {
             let _ = writeln!(text, "Now:");
             for check in checks {
-                let _ = writeln!(
-                    text,
-                    "  {}: {}",
-                    check.finding.status.as_str(),
-                    check.finding.text
-                );
+                let status = check.finding.status.as_str();
+                text += &sentence(&format!("  {status}: "), &check.finding.text);
                 text += &check::indented(render::remedy(machine, &check.remedy));
             }
         }
