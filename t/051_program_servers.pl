@@ -329,6 +329,8 @@ SKIP:
 	my $named = decoded((as_root("status @here --format json"))[1]);
 	is($own->{reason}, $named->{reason}, 'files have changed: as its user');
 	is_deeply([ @$of_root{qw(segment_bytes in_use error)} ], [ @$named{qw(segment_bytes in_use error)} ], 'files have changed: as root, what runs');
+	is_deeply([ @$of_root{qw(required_huge_pages shortfall_pages fits_after_restart recommended_nr_hugepages)} ], [ (undef) x 4 ], 'files have changed: as root, the next start is unknown');
+	isnt($named->{required_huge_pages}, undef, 'files have changed: as root, named');
 	like((as_root('status --all'))[1] =~ s/\s+/ /gr, qr/let PostgreSQL compute its next start: hugeinfo status @here --bindir /, 'files have changed: as root, the command');
 	configure($node, shared_buffers => '16MB');
 }

@@ -7,7 +7,10 @@ use crate::model::{
     forecast::{self, Forecast},
     machine::{Machine, ServerState},
 };
-use host::{linux::pages::pages_required, server::state::Server};
+use host::{
+    linux::pages::pages_required,
+    server::state::{Files, Server},
+};
 
 /// The columns of `hugeinfo_status`, without the remedy. `None`: unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,6 +56,8 @@ impl StatusRow {
             }
         };
         let page_size_bytes = segment.and_then(|segment| segment.page_bytes);
+        // Figures of the next start are unknown until a person names the server.
+        let is_named = !matches!(machine.state.next.files, Files::NotNamed(_));
         Self {
             status: verdict.status.as_str(),
             code: verdict.code,
@@ -66,14 +71,18 @@ impl StatusRow {
                 .zip(page_size_bytes)
                 .map(|(segment, page)| segment.bytes.div_ceil(page)),
             huge_page_size_bytes: asked_for,
-            required_huge_pages: required,
+            required_huge_pages: required.filter(|_| is_named),
             pool_total_pages: target.map(|target| target.pool.total),
             pool_available_pages: target.and_then(|target| target.pool.available()),
             shortfall_pages: target
                 .and_then(|target| target.shortfall)
-                .map(|pages| pages.0),
-            fits_after_restart: forecast::fits(&machine.with_next_start(next)),
-            recommended_nr_hugepages: target.and_then(Forecast::recommended).map(|pages| pages.0),
+                .map(|pages| pages.0)
+                .filter(|_| is_named),
+            fits_after_restart: forecast::fits(&machine.with_next_start(next)).filter(|_| is_named),
+            recommended_nr_hugepages: target
+                .and_then(Forecast::recommended)
+                .map(|pages| pages.0)
+                .filter(|_| is_named),
         }
     }
 }

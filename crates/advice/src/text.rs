@@ -78,15 +78,24 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
         };
         let total = Pages(pool.total);
         let needed = target.after.total();
+        // The next start is then computed as if it were like the last one.
+        let now = match machine.state.next.files.hide_pending_settings() {
+            true => " now",
+            false => "",
+        };
         let counts = format!(
-            "{} {needed} needed, {total} in the pool, {committed} in use",
+            "{} {needed} needed{now}, {total} in the pool, {committed} in use",
             bar(total, committed, needed)
         );
         let mut of_pool = labeled(&format!("{size} pages"), &counts);
         of_pool[0].kind = Kind::Bar;
         lines.extend(of_pool);
         if target.after.all.len() > 1 {
-            lines.extend(labeled("", &target.after.to_string()));
+            let sum = target.after.to_string();
+            lines.extend(labeled(
+                "",
+                &sum.replacen("needed", &format!("needed{now}"), 1),
+            ));
         }
     }
     let next_start = match machine.server_state {

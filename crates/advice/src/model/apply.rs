@@ -1,6 +1,7 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
 use host::server::{
+    instances::Instance,
     state::{Backing, Files, Server},
     unit::OomPolicy,
 };
@@ -488,7 +489,8 @@ impl Machine {
             return;
         }
         let servers = self.state.other_servers.as_deref_mut().unwrap_or_default();
-        let Some(server) = servers.iter_mut().find(|server| Name::of(server) == name) else {
+        let is_named = |server: &&mut Instance| (server.port, server.pid) == (name.port, name.pid);
+        let Some(server) = servers.iter_mut().find(is_named) else {
             return;
         };
         let Some(segment) = &mut server.segment else {

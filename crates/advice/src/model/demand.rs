@@ -51,14 +51,21 @@ pub struct Name {
     pub pid: u32,
     /// The user ID of a foreign server ([`Instance::is_foreign`]).
     pub foreign_uid: Option<u32>,
+    /// Whether another server uses the same port, with another socket directory or address.
+    pub is_port_shared: bool,
 }
 
 impl Name {
-    pub(crate) fn of(server: &Instance) -> Self {
+    pub(crate) fn of(machine: &Machine, server: &Instance) -> Self {
+        let address = machine.facts.connection.address.as_ref();
+        let own = address.map(|(_, port)| *port);
+        let mut others = memory::other_servers(machine).iter();
+        let has_same = |other: &Instance| other.port == server.port && other.pid != server.pid;
         Self {
             port: server.port,
             pid: server.pid,
             foreign_uid: server.owner_uid.filter(|_| server.is_foreign),
+            is_port_shared: own == server.port || others.any(has_same),
         }
     }
 }
@@ -66,6 +73,9 @@ impl Name {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.port {
+            Some(port) if self.is_port_shared && self.pid > 0 => {
+                write!(f, "the server on port {port} with pid {}", self.pid)
+            }
             Some(port) => write!(f, "the server on port {port}"),
             None if self.pid == 0 => write!(f, "a server that does not run"),
             None => write!(f, "the server with pid {}", self.pid),
@@ -209,7 +219,7 @@ impl Demands {
         let Some(server) = server else {
             return machine.size_to_map(&machine.next_start()).is_some();
         };
-        let name = Name::of(server);
+        let name = Name::of(machine, server);
         self.sum(|who| matches!(who, Who::Asking(asking, _) if *asking == name)) > Pages(0)
     }
 
@@ -260,7 +270,7 @@ impl Demands {
             });
             others = others - pages;
             all.push(Demand {
-                who: Who::OtherServer(Name::of(server)),
+                who: Who::OtherServer(Name::of(machine, server)),
                 pages,
             });
         }
@@ -435,7 +445,7 @@ fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnS
             let is_limited = (server.fault_limits.iter())
                 .any(|&(bytes, limit)| bytes == size.0 && limit < segment.bytes);
             Some(OnSmallPages {
-                name: Name::of(server),
+                name: Name::of(machine, server),
                 // With an unknown page size, it could have its huge pages already.
                 setting: setting
                     .filter(|_| page_bytes.is_some() && !is_limited && server.is_credible()),

@@ -358,6 +358,19 @@ fn other_servers() {
         .see("other_servers", expect![[r#"
             warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last server to start would get no huge pages.
             # as reboot"#]]),
+        when("two other servers use the same port", |m| {
+            m.other(143 * MB, 4096, TRY);
+            m.other(143 * MB, 4096, TRY).port = Some(5433);
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: 2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 681 = 537 for this server + 72 for the server on port 5433 with pid 815 (huge_pages = try) + 72 for the server on port 5433 with pid 816 (huge_pages = try). The last server to start would get no huge pages.
+            # as reboot"#]]),
+        when("another server uses the port of this one", |m| {
+            m.other(143 * MB, 4096, TRY).port = Some(5432);
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5432 with pid 815 (huge_pages = try). The last server to start would get no huge pages.
+            # as reboot"#]]),
         when("two of three servers that could use idle pages ask for them", |m| {
             m.ram(88 * GB);
             m.more(16_000);
