@@ -61,9 +61,7 @@ impl Section {
             format!("{}.", purpose.trim_end_matches('.')),
             format!("`{code}` ({status}): {meaning}."),
             advice.to_owned(),
-            format!(
-                "Everything about this check: `hugeinfo explain {title}`, or `SELECT hugeinfo_explain('{title}')`."
-            ),
+            format!("For everything about this check, explain `{title}`."),
         ];
         let parts = parts.iter().filter(|part| !part.is_empty());
         let parts: Vec<_> = parts.map(|part| reflowed(part)).collect();
