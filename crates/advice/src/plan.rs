@@ -208,10 +208,17 @@ impl Plan {
         self.steps.iter().any(Step::is_disruptive)
     }
 
-    /// Whether the first decision comes before the steps, because these are only for the next boot.
+    /// Whether the first decision comes before the steps, because these are only for the next boot,
+    /// or because the decision is about a limit and they release idle pages, which does not help.
     pub(crate) fn decides_first(&self) -> bool {
-        let is_of_boot = |step: &Step| matches!(step, Step::SetPoolAtBoot { .. });
-        !self.remaining.is_empty() && self.steps.iter().all(is_of_boot)
+        let is_about_limit = |first: &Decision| matches!(first, Decision::RaiseLimitOutside { .. });
+        let is_about_limit = self.remaining.first().is_some_and(is_about_limit);
+        let is_later = |step: &Step| match step {
+            Step::SetPoolAtBoot { .. } => true,
+            Step::SetPool { .. } => is_about_limit,
+            _ => false,
+        };
+        !self.remaining.is_empty() && self.steps.iter().all(is_later)
     }
 }
 

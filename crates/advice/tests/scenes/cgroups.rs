@@ -185,6 +185,13 @@ fn fault_limits() {
         .see("cgroup_fault_limit", expect![[r#"
             critical cgroup_bomb: The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.
             # raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)"#]]),
+        when("the limit of a pod comes before idle pages of its node", |m| {
+            pod_limit(m, "104857600");
+            m.more(4096);
+        })
+        .see("runbook", expect![[r#"
+            # raise the pod's limit on 2 MB pages (hugepages-2Mi: 1074Mi)
+            # if no other program needs 4096 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537"#]]),
         when("a pod has no huge pages", |m| {
             m.fall_back(537);
             pod_limit(m, "0");
