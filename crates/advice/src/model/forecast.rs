@@ -106,7 +106,7 @@ pub fn asking_for(machine: &Machine, size: PageSize) -> Server {
 /// Settings with which the server counts for the pool of that size. Huge pages that are turned off
 /// on purpose are no demand, on this server as on others.
 pub fn counted(machine: &Machine, size: PageSize) -> Server {
-    match machine.is_turned_off() && !page_tables::need_huge_pages(machine) {
+    match machine.is_kept_off() && !page_tables::need_huge_pages(machine) {
         true => machine.next_start(),
         false => asking_for(machine, size),
     }

@@ -51,6 +51,25 @@ fn other_servers() {
         .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]])
         .see("how_to_set_2", expect![[""]])
         .see("runbook", expect![[""]]),
+        when("this server uses System V shared memory", |m| {
+            m.on_small_pages(8 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.state.server.shared_memory_type = SharedMemoryType::Sysv;
+            m.other(8 * GB, 4096, TRY);
+        })
+        .see("how_to_set_2", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4096
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 4096' >> /etc/sysctl.d/60-hugepages.conf)
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
+            # restart the server on port 5433 (ends all of its sessions)"#]])
+        .see("runbook", expect![[r##"
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, ALTER SYSTEM SET shared_memory_type = 'mmap';
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4096
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 4096' >> /etc/sysctl.d/60-hugepages.conf)
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
+            # restart the server on port 5433 (ends all of its sessions)"##]]),
         when("the settings of one are unknown", |m| {
             m.other(280 * MB, 4096, RequestedPages::Unknown(None));
         })
