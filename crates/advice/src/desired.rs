@@ -177,11 +177,11 @@ impl Boot {
         if machine.is_muted("reboot") {
             return boot;
         }
-        let own = machine.size_to_map(next);
+        let own = demand::sizes_at_boot(machine, next);
         let pools = desired.map_or(&[][..], |desired| &desired.pools);
         let grown = pools.iter().filter(|change| change.pages > change.before);
         let others = grown.map(|change| change.size);
-        let others = others.filter(|size| Some(*size) != own);
+        let others = others.filter(|size| !own.contains(size));
         let mut at = machine.with_next_start(next.clone());
         for limit in desired.iter().flat_map(|desired| &desired.limits) {
             at = at.apply(&Step::RaiseLimit(limit.clone())).unwrap_or(at);
@@ -197,7 +197,7 @@ impl Boot {
             }
             lowered.add(&mut with_lowered, change.transpose());
         }
-        let sizes: Vec<_> = own.into_iter().chain(others).collect();
+        let sizes: Vec<_> = own.iter().copied().chain(others).collect();
         boot.set(&mut with_lowered, &sizes, next);
         let is_by_hand = |decision: &Decision| matches!(decision, Decision::SetOnCommandLine(_));
         if boot.decisions.iter().all(is_by_hand) {

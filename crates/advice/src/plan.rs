@@ -418,7 +418,11 @@ pub fn how_to_set(machine: &Machine, size: PageSize) -> Remedy {
     // only if the server then asks for this size.
     let may_restart = machine.backing() == Backing::SmallPages
         && machine.size_to_map(&machine.next_start()) == Some(size);
-    let machine = machine.with_next_start(next.clone());
+    let mut machine = machine.with_next_start(next.clone());
+    // A start from the files can need another pool.
+    let from_files = machine.state.next.from_files.take();
+    machine.state.next.from_files =
+        from_files.filter(|files| machine.size_to_map(files) == Some(size));
     let with = |restart| {
         let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
         let boot = Boot::of(&machine, &next, Some(&desired));

@@ -3,7 +3,7 @@
 use super::{
     answer::{self, Answer, Verdict},
     check::{Remedy, problems},
-    checks::CheckId,
+    checks::{self, CheckId},
     decision::Decision,
     desired,
     plan::Plan,
@@ -36,7 +36,7 @@ pub struct Row {
 
 /// The steps and decisions of all checks that are not muted, in order.
 pub fn for_answer(machine: &Machine, answer: &Answer) -> Vec<Row> {
-    rows(machine, Vec::new(), items(answer, Plan::default()))
+    rows(machine, Vec::new(), items(answer, Plan::default(), None))
 }
 
 /// The changes to a planned configuration, and the steps that the machine then needs. If the next
@@ -54,14 +54,17 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
     match Plan::complete(&changed, &findings, planned.pending()) {
         Ok(plan) => {
             let answer = Answer::with_plan(&changed, findings, plan.clone());
+            let after = changed.apply_all(&plan.steps).ok();
+            let about_files = after.and_then(|after| checks::about_files(&after));
             // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
-            rows(machine, changes, items(&answer, plan.unwrap_or_default()))
+            let items = items(&answer, plan.unwrap_or_default(), about_files);
+            rows(machine, changes, items)
         }
         // The planned settings do not cause the decision.
         Err(_) if planned.next == machine.next_start() => {
             let answer = Answer::of(&changed);
-            rows(machine, changes, items(&answer, Plan::default()))
+            rows(machine, changes, items(&answer, Plan::default(), None))
         }
         Err(first) => vec![decision(first)],
     }
@@ -75,7 +78,8 @@ enum Item {
 }
 
 /// The plan, and the remedies of all checks that are not muted, those of the worst problem first.
-fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
+/// `about_files`: the decision about files with which the server would not start after the plan.
+fn items(answer: &Answer, plan: Plan, about_files: Option<Decision>) -> Vec<Item> {
     let mut items = Vec::new();
     // Changes of the service that the restart needs, and decisions about files with which the
     // server would not start.
@@ -83,10 +87,16 @@ fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
     add(&mut items, plan);
     let mut checks = answer.checks();
     checks.retain(|check| !check.is_muted);
+    let ends_sessions = |item: &Item| matches!(item, Item::Step(step) if step.is_disruptive());
     for check in problems(&checks).into_iter().flatten() {
+        let is_late = items.iter().any(ends_sessions);
         let items = match check.id {
             CheckId::OomProtection | CheckId::NumaSegment => &mut for_restart,
-            CheckId::PendingSettings if check.finding.code == "needs_command_line" => {
+            CheckId::PendingSettings
+                if is_late
+                    && check.finding.code == "needs_command_line"
+                    && matches!(check.remedy, Remedy::NeedsDecision(_)) =>
+            {
                 &mut for_restart
             }
             _ => &mut items,
@@ -97,7 +107,12 @@ fn items(answer: &Answer, plan: Plan) -> Vec<Item> {
             Remedy::As(_) | Remedy::Nothing => {}
         }
     }
-    let ends_sessions = |item: &Item| matches!(item, Item::Step(step) if step.is_disruptive());
+    let is_new = |decision: &Decision| !items.contains(&Item::Decision(decision.clone()));
+    if let Some(decision) = about_files.filter(is_new)
+        && items.iter().any(ends_sessions)
+    {
+        add_decision(&mut for_restart, decision);
+    }
     let checks_pool = |item: &Item| matches!(item, Item::Step(Step::CheckPool { .. }));
     let restart = items.iter().position(ends_sessions);
     let mut at = restart.unwrap_or(items.len());

@@ -10,7 +10,10 @@ use super::{
 use crate::{
     decision::Decision,
     finding::{Finding, Judgment, Status, Unknown, whole},
-    model::machine::{Machine, ServerState},
+    model::{
+        demand,
+        machine::{Machine, ServerState},
+    },
 };
 use host::{
     server::{setting::SettingSource, state::Files},
@@ -67,7 +70,7 @@ fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let finding = of_files(machine)?;
     Ok(match without_command_line(machine) {
-        Some(of_start) if finding.status < Status::Critical => Finding {
+        Some(of_start) => Finding {
             status: Status::Warning,
             code: "needs_command_line",
             text: format!(
@@ -150,20 +153,23 @@ pub(crate) fn on_command_line(machine: &Machine) -> Option<String> {
     })
 }
 
-/// The finding about a start from the files alone, if it would fail or run out of memory.
+/// The finding about a start from the files alone, if it would fail or run out of memory, and the
+/// next start would not.
 fn without_command_line(machine: &Machine) -> Option<Finding> {
     on_command_line(machine)?;
-    let from_files = machine.state.next.from_files.clone()?;
-    let finding = restart::judge(&machine.with_next_start(from_files)).ok()?;
+    of_files(machine)
+        .ok()
+        .filter(|finding| finding.status < Status::Critical)?;
+    let finding = restart::judge(&machine.next_start_from_files()?).ok()?;
     (finding.status == Status::Critical).then_some(finding)
 }
 
 /// The decision about files from which the server would not start.
-fn about_files(machine: &Machine) -> Option<Decision> {
+pub(crate) fn about_files(machine: &Machine) -> Option<Decision> {
     without_command_line(machine)?;
     let files = machine.state.next.from_files.as_ref()?;
     let pages = machine.size_to_map(files).map(|size| {
-        let pages = huge_pages(machine.pages_mapped(files, size), size);
+        let pages = huge_pages(demand::pages_from_files(machine, size, files), size);
         format!(", or allocate {pages} for them")
     });
     Some(Decision::Text(format!(

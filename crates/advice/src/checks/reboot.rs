@@ -16,7 +16,10 @@ use crate::{
     },
 };
 use host::{
-    linux::{boot::Request, hugepages::Pool},
+    linux::{
+        boot::{NextBoot, Request},
+        hugepages::Pool,
+    },
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 
@@ -53,6 +56,10 @@ The check is `unknown`
 - if the server is bound to some NUMA nodes, because their pages at boot are unknown;
 - in a container, where the files of the host are not visible.
 
+This server needs the larger of two starts: with the present options of its command line, and from
+its files alone, because the next boot can start it either way. If the options keep huge pages off,
+the files count only with `huge_pages = on`.
+
 Of the pages that no visible server holds, as many count as needed at boot as the present line has
 room for.
 
@@ -71,16 +78,25 @@ and the parameters that they replace.
 fn judge(machine: &Machine) -> Judgment {
     whole(machine)?;
     let next = machine.next_start();
-    if !next.asks_for_huge_pages() {
+    let sizes = demand::sizes_at_boot(machine, &next);
+    if !next.asks_for_huge_pages() && sizes.is_empty() {
         return Ok(match too_much(machine) {
             Some(too_much) => too_much,
             None => Finding::does_not_ask(),
         });
     }
     let boot = machine.state.next_boot.as_ref()?;
-    let size = machine
-        .size_asked_for(&next)
-        .ok_or("the huge page size is unknown")?;
+    let findings = sizes.into_iter().map(|size| of_size(machine, boot, size));
+    let findings = findings.collect::<Result<Vec<_>, _>>()?;
+    // `max_by_key` returns the last of several equal findings.
+    let worst = findings.into_iter().rev();
+    let worst = worst.max_by_key(|finding| finding.status);
+    worst.ok_or_else(|| "the huge page size is unknown".into())
+}
+
+/// Judges the pages of one size.
+fn of_size(machine: &Machine, boot: &NextBoot, size: PageSize) -> Judgment {
+    let next = machine.next_start();
     if machine.state.pools.is_ok() && machine.pool(size).is_none() {
         let text = format!("The kernel has no {size} pages to set at boot.");
         return Ok(Finding::ok("no_such_size", text));
@@ -240,10 +256,15 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
         ));
     }
     let next = machine.next_start();
-    let size = machine.size_asked_for(&next)?;
+    let own = machine.size_asked_for(&next).into_iter();
+    let mut sizes = own.chain(demand::sizes_at_boot(machine, &next));
+    sizes.find_map(|size| decision_about(machine, size))
+}
+
+fn decision_about(machine: &Machine, size: PageSize) -> Option<Decision> {
     let asked = machine.next_boot()?.pages(size.0);
     let asked = Pages(asked.map_or(0, |request| request.pages));
-    let demands = Demands::at_boot(machine, size, &next)?;
+    let demands = Demands::at_boot(machine, size, &machine.next_start())?;
     if let Some(blocked) = next_boot::blocked(machine, &demands, asked) {
         return Some(decision::for_boot(machine, &demands, blocked));
     }

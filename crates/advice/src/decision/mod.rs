@@ -7,7 +7,7 @@ use std::{cmp::Reverse, mem::discriminant};
 use crate::model::{
     allowed_part::NodePart,
     apply::Blocked,
-    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
+    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget, Who},
     limits,
     machine::Machine,
     memory::{self, CommitLimit, Shortage},
@@ -484,7 +484,12 @@ pub(crate) fn for_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -
         return lower;
     }
     let size = demands.size;
-    let blocked = for_blocked(machine, size, demands.of_this_server(), blocked);
+    // The settings that a person can lower are those that need the most.
+    let from_files = machine.next_start_from_files();
+    let has_more = demands.sum(|who| *who == Who::FromFiles) > Pages(0);
+    let from_files = from_files.filter(|_| has_more);
+    let at = from_files.as_ref().unwrap_or(machine);
+    let blocked = for_blocked(at, size, demands.of_this_server(), blocked);
     let request = machine.next_boot().and_then(|boot| boot.pages(size.0));
     // A present line has the pages that servers need, so the server comes first.
     match (&blocked, request, by) {

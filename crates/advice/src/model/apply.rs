@@ -148,12 +148,14 @@ impl Machine {
         // Memory that the next start needs on small pages, or must not use on huge pages. A surplus
         // page that becomes persistent can be the one that the next start lacks.
         if pages > Pages(pool.persistent()) {
-            let (was, is) = (before.at_next_start(), self.at_next_start());
-            if let (None, Some(fit)) = (start::misfit(&was), start::misfit(&is)) {
-                return Err(Blocked::WouldNotFit(fit));
-            }
-            if let (Ok(()), Err(blocked)) = (was.can_use_huge_pages(), is.can_use_huge_pages()) {
-                return Err(blocked);
+            for (was, is) in before.next_starts().zip(self.next_starts()) {
+                if let (None, Some(fit)) = (start::misfit(&was), start::misfit(&is)) {
+                    return Err(Blocked::WouldNotFit(fit));
+                }
+                if let (Ok(()), Err(blocked)) = (was.can_use_huge_pages(), is.can_use_huge_pages())
+                {
+                    return Err(blocked);
+                }
             }
         }
         match (before.would_keep_huge_pages(), self.would_keep_huge_pages()) {
@@ -273,6 +275,14 @@ impl Machine {
         }
     }
 
+    /// The machine with the settings of the next start, and with those of a start from the files
+    /// alone, if they differ.
+    fn next_starts(&self) -> impl Iterator<Item = Self> {
+        [Some(self.at_next_start()), self.next_start_from_files()]
+            .into_iter()
+            .flatten()
+    }
+
     /// Whether cgroups let the next start use the huge pages that it maps, if it maps any.
     pub(crate) fn can_use_huge_pages(&self) -> Result<(), Blocked> {
         let StartOutcome::HugePages(size) = start::outcome(self) else {
@@ -326,6 +336,7 @@ impl Machine {
     }
 
     fn change_setting(&mut self, change: &SettingChange) {
+        let before = self.at_next_start().next_start();
         // The figures of the running server are exact, which those of PostgreSQL might not be.
         let is_new = change.next.as_ref() != Ok(&self.next_start());
         let next = &mut self.state.next;
@@ -342,11 +353,12 @@ impl Machine {
             }
             return;
         }
-        next.from_files = None;
         if let Ok(server) = &change.next
             && is_new
         {
             next.server = Some(server.clone());
+            let from_files = next.from_files.take();
+            next.from_files = from_files.map(|files| changed_alike(files, &before, server));
         }
         // Other pending settings stay unknown. Otherwise, PostgreSQL has judged the files with this
         // change and those before it.
@@ -605,6 +617,24 @@ impl Machine {
             }
         }
     }
+}
+
+/// The settings of a start from the files alone, once a change of the files has made the settings of
+/// the next start `after` from `before`.
+fn changed_alike(mut files: Server, before: &Server, after: &Server) -> Server {
+    if after.huge_pages != before.huge_pages {
+        files.huge_pages = after.huge_pages;
+    }
+    if after.shared_memory_type != before.shared_memory_type {
+        files.shared_memory_type = after.shared_memory_type;
+    }
+    if after.huge_page_size_bytes != before.huge_page_size_bytes {
+        files.huge_page_size_bytes = after.huge_page_size_bytes;
+    }
+    // Each setting adds its part to the segment.
+    let bytes = Bytes(files.shared_memory_bytes) + Bytes(after.shared_memory_bytes);
+    files.shared_memory_bytes = (bytes - Bytes(before.shared_memory_bytes)).0;
+    files
 }
 
 /// Pages for which free memory has whole blocks. Unknown counts as enough.

@@ -34,6 +34,8 @@ pub struct Demand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     ThisServer,
+    /// This server, in addition, if it starts from its files alone.
+    FromFiles,
     /// Another server on huge pages.
     OtherServer(Name),
     /// Another server on small pages that asks for huge pages when it starts.
@@ -151,16 +153,20 @@ impl Demands {
         (self.total() - Pages(pool)) * self.size
     }
 
-    /// The demands at boot. Other servers that request huge pages count only if they fit in
-    /// addition to the memory that other programs use now.
+    /// The demands at boot: those of [`Self::with_all`]. Other servers that request huge pages count
+    /// only if they fit in addition to the memory that other programs use now.
     ///
     /// Of the pages that no visible server holds, as many count as the boot line has room for. The
     /// kernel could have lost the others.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
-        let mut all = match machine.is_muted(OTHER_SERVERS) {
-            true => Self::without_asking(machine, size, next, When::AfterRestart)?,
-            false => Self::with_all(machine, size, next)?,
+        let mut all = Self::with_all(machine, size, next)?;
+        let without_asking = |all: &mut Self| {
+            let demands = &mut all.all;
+            demands.retain(|demand| !matches!(demand.who, Who::Asking(..)));
         };
+        if machine.is_muted(OTHER_SERVERS) {
+            without_asking(&mut all);
+        }
         for demand in &mut all.all {
             if demand.who == Who::OtherPrograms {
                 demand.pages = explained_by_line(machine, size, demand.pages);
@@ -172,9 +178,7 @@ impl Demands {
             .unwrap_or_default()
         {
             Bytes(0) => {}
-            _ => all
-                .all
-                .retain(|demand| !matches!(demand.who, Who::Asking(..))),
+            _ => without_asking(&mut all),
         }
         Some(all)
     }
@@ -223,10 +227,25 @@ impl Demands {
         self.sum(|who| matches!(who, Who::Asking(asking, _) if *asking == name)) > Pages(0)
     }
 
-    /// Like [`Self::of`], after a restart, with all servers that request huge pages, even if memory
-    /// is too small for all of them.
+    /// Like [`Self::of`], after a restart or a boot, with all servers that request huge pages, even
+    /// if memory is too small for all of them. This server needs the larger of both starts: with its
+    /// present options, and from its files alone.
     pub fn with_all(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
-        Self::with_asking(machine, size, next, When::AfterRestart)
+        let mut all = Self::with_asking(machine, size, next, When::AfterRestart)?;
+        let from_files = files_at_boot(machine, next);
+        let from_files = from_files.map(|files| pages_from_files(machine, size, files));
+        let more = from_files.unwrap_or_default() - all.of_this_server();
+        if more > Pages(0) {
+            let own = usize::from(all.of_this_server() > Pages(0));
+            all.all.insert(
+                own,
+                Demand {
+                    who: Who::FromFiles,
+                    pages: more,
+                },
+            );
+        }
+        Some(all)
     }
 
     fn with_asking(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
@@ -289,7 +308,7 @@ impl Demands {
 
     /// Pages that this server needs.
     pub fn of_this_server(&self) -> Pages {
-        self.sum(|who| *who == Who::ThisServer)
+        self.sum(|who| matches!(who, Who::ThisServer | Who::FromFiles))
     }
 
     /// Pages in use or reserved by others.
@@ -361,6 +380,10 @@ impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ThisServer => write!(f, "for this server"),
+            Self::FromFiles => write!(
+                f,
+                "if this server starts without the options of its command line"
+            ),
             Self::OtherServer(name) => write!(f, "for {name}"),
             Self::Asking(name, setting) => {
                 write!(f, "for {name} (huge_pages = {})", setting.as_str())
@@ -396,6 +419,27 @@ pub fn pages_of_next_start(machine: &Machine, size: PageSize, next: &Server) -> 
     } else {
         Pages(0)
     }
+}
+
+/// Pages of that size that a start from the files alone takes.
+pub(crate) fn pages_from_files(machine: &Machine, size: PageSize, files: &Server) -> Pages {
+    // They are not those that the running server has.
+    pages_of_next_start(&machine.with_next_start(files.clone()), size, files)
+}
+
+/// The settings of a start from the files alone, if the next boot needs huge pages for it. A server
+/// whose options keep huge pages off needs none, unless its files insist on them.
+fn files_at_boot<'m>(machine: &'m Machine, next: &Server) -> Option<&'m Server> {
+    let files = machine.state.next.from_files.as_ref();
+    files.filter(|files| next.asks_for_huge_pages() || files.huge_pages == HugePages::On)
+}
+
+/// The sizes of the pages that the next boot needs for this server.
+pub(crate) fn sizes_at_boot(machine: &Machine, next: &Server) -> Vec<PageSize> {
+    let own = machine.size_to_map(next);
+    let from_files = files_at_boot(machine, next).and_then(|files| machine.size_to_map(files));
+    let from_files = from_files.filter(|size| machine.pool(*size).is_some() && own != Some(*size));
+    own.into_iter().chain(from_files).collect()
 }
 
 /// Another server on small pages that asks for huge pages, or could.
@@ -668,7 +712,7 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     }
     let size = target.after.size;
     let of_files = machine.state.next.from_files.as_ref();
-    let of_files = of_files.map_or(Pages(0), |files| pages_of_next_start(machine, size, files));
+    let of_files = of_files.map_or(Pages(0), |files| pages_from_files(machine, size, files));
     match &machine.state.next.files {
         _ if !is_idle => None,
         _ if of_files > target.after.of_this_server() => Some(IdleFor::Files(of_files)),

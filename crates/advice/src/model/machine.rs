@@ -131,6 +131,12 @@ impl Machine {
         machine
     }
 
+    /// This machine, if the next start is one from the files alone. `None`: the same, or unknown.
+    pub fn next_start_from_files(&self) -> Option<Self> {
+        let files = self.state.next.from_files.clone()?;
+        Some(self.with_next_start(files))
+    }
+
     /// This machine without the requests of other servers. The pool does not grow for them, but
     /// idle pages stay.
     #[must_use]

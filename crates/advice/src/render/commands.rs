@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::model::{
-    demand::{self, Demands, When},
+    demand::{self, Demands, When, Who},
     machine::{Machine, ServerState},
     numa,
     start::{self, StartOutcome},
@@ -216,21 +216,28 @@ pub(crate) fn conditional<'s>(
     Some(format!("{condition}: {text}"))
 }
 
-/// The number for the boot line if the pages that no visible server holds are also needed after a
-/// boot.
+/// Why the boot line has another number than the pool: a start from the files needs more, or pages
+/// that no visible server holds are also needed after a boot.
 pub(crate) fn more_at_boot(machine: &Machine, step: &Step) -> Option<String> {
     let Step::SetPoolAtBoot { size, pages, .. } = step else {
         return None;
     };
     let next = machine.next_start();
     let held = demand::unexplained(machine, *size);
-    let is_known = Demands::at_boot(machine, *size, &next)?.total() == *pages;
-    (held > Pages(0) && is_known).then(|| {
+    let demands = Demands::at_boot(machine, *size, &next)?;
+    if demands.total() != *pages {
+        return None;
+    }
+    let has_more = demands.sum(|who| *who == Who::FromFiles) > Pages(0);
+    let from_files = has_more.then(|| demands.to_string());
+    let if_held = (held > Pages(0)).then(|| {
         format!(
             "{} if the {held} that no visible server holds (hugeinfo_holders) are needed after a boot, too",
             *pages + held
         )
-    })
+    });
+    let notes: Vec<_> = from_files.into_iter().chain(if_held).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// The sum of the demands on a pool, where several programs need its pages. `None`: a step that
@@ -560,6 +567,10 @@ fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
                     let place = place_in_words(machine, "huge_pages");
                     ways.push(format!("set huge_pages = try {place}"));
                 }
+                let from_files = back.next_start_from_files();
+                if from_files.is_some_and(|from_files| !start::succeeds(&from_files)) {
+                    ways.push("start it with the options of its command line".to_owned());
+                }
                 "undo the changes before the start"
             };
         return format!("too few pages, {start}: {}", ways.join("; "));
@@ -593,6 +604,10 @@ fn set_back(machine: &Machine) -> (Machine, Vec<String>) {
     // Pools that shrink come first, because the others need their memory.
     pools.sort_by_key(|pool| now(pool) < pool.persistent());
     let mut back = machine.at_next_start();
+    back.state
+        .next
+        .from_files
+        .clone_from(&before.next.from_files);
     let mut ways = Vec::new();
     for pool in pools.iter().filter(|pool| now(pool) != pool.persistent()) {
         let step = Step::SetPool {

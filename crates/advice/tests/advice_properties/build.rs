@@ -21,7 +21,7 @@ use host::{
         configuration::RequestedPages,
         facts::Facts,
         instances::Instance,
-        setting::Setting,
+        setting::{Setting, SettingSource},
         state::{
             AllowedNodes, Files, HugePages, NextSettings, ProcessFigures, Server, SharedMemoryType,
             State,
@@ -455,6 +455,7 @@ impl Spec {
             },
             ..State::unread(server.clone())
         };
+        let from_files = self.server_of_files(&server, next);
         let next = NextSettings {
             files: match &self.files {
                 FilesSpec::Planned(_) | FilesSpec::Nothing => Files::Valid,
@@ -470,8 +471,9 @@ impl Spec {
                 .filter(|(next, now)| next.1 != now.1)
                 .map(|(next, _)| next.0.to_owned())
                 .collect(),
+            settings: self.settings(&server, next, from_files.as_ref()),
+            from_files,
             server: planned.filter(|next| !state.is_as_now(next)),
-            settings: self.settings(&server),
             ..NextSettings::default()
         };
         let mut facts = Facts {
@@ -774,14 +776,45 @@ impl Spec {
         (5000..).zip(&self.others).map(instance).collect()
     }
 
-    /// The settings of the running server, as `SHOW` prints them.
-    fn settings(&self, running: &Server) -> BTreeMap<&'static str, Setting> {
-        let values = shown(running);
-        let setting = |(name, value)| {
-            let source = self.server.source.clone();
+    /// The settings of a start from the files alone. `None`: they are those of the next start.
+    fn server_of_files(&self, running: &Server, next: &Server) -> Option<Server> {
+        let mut files = self.server_of(self.server.from_files?);
+        files.shared_memory_bytes = files.shared_memory_bytes.next_multiple_of(MB);
+        // What is pending comes from the files.
+        if next.huge_pages != running.huge_pages {
+            files.huge_pages = next.huge_pages;
+        }
+        if next.shared_memory_type != running.shared_memory_type {
+            files.shared_memory_type = next.shared_memory_type;
+        }
+        if next.huge_page_size_bytes != running.huge_page_size_bytes {
+            files.huge_page_size_bytes = next.huge_page_size_bytes;
+        }
+        if next.shared_memory_bytes != running.shared_memory_bytes {
+            files.shared_memory_bytes = next.shared_memory_bytes;
+        }
+        (files != *next).then_some(files)
+    }
+
+    /// The settings of the running server, as `SHOW` prints them. The command line has those that
+    /// differ from the files.
+    fn settings(
+        &self,
+        running: &Server,
+        next: &Server,
+        from_files: Option<&Server>,
+    ) -> BTreeMap<&'static str, Setting> {
+        let values = shown(running).into_iter();
+        let of_files = shown(from_files.unwrap_or(next)).into_iter();
+        let setting = |(((name, value), next), files): (((_, _), _), _)| {
+            let source = match next == files {
+                true => self.server.source.clone(),
+                false => SettingSource::CommandLine,
+            };
             (name, Setting { value, source })
         };
-        values.into_iter().map(setting).collect()
+        let all = values.zip(shown(next)).zip(of_files);
+        all.map(setting).collect()
     }
 }
 

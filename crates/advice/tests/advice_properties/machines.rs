@@ -157,6 +157,8 @@ pub struct ServerSpec {
     pub allows_alter_system: bool,
     /// Node that holds the segment, by position.
     pub segment_node: Option<usize>,
+    /// Settings of the files, some of which the command line overrides. `None`: it sets none.
+    pub from_files: Option<NextSpec>,
 }
 
 /// Settings of a start.
@@ -332,6 +334,12 @@ fn next(max_percent: u64) -> impl Strategy<Value = NextSpec> {
         })
 }
 
+/// Files that often insist on huge pages.
+fn from_files() -> impl Strategy<Value = NextSpec> {
+    (next(90), select(vec!['t', 'o', 'o', 'f']))
+        .prop_map(|(next, huge_pages)| NextSpec { huge_pages, ..next })
+}
+
 fn host() -> impl Strategy<Value = HostSpec> {
     let arch = prop_oneof![
         12 => Just(Arch::X86),
@@ -475,25 +483,24 @@ fn server() -> impl Strategy<Value = ServerSpec> {
         bound,
         processes,
         flags,
-        weighted(0.2, 0..4_usize),
+        (weighted(0.2, 0..4_usize), weighted(0.15, from_files())),
     )
         .prop_map(
-            |(next, is_on_huge_pages, touched_percent, bound, processes, flags, segment_node)| {
-                ServerSpec {
-                    next,
-                    is_on_huge_pages,
-                    touched_percent,
-                    bound,
-                    processes: processes.0,
-                    page_tables_mb: processes.1,
-                    swapped_mb: processes.2,
-                    oom: processes.3,
-                    oom_policy: processes.4,
-                    is_container: flags.0,
-                    source: flags.1,
-                    allows_alter_system: !flags.2,
-                    segment_node,
-                }
+            |(next, is_on_huge_pages, touched_percent, bound, processes, flags, rest)| ServerSpec {
+                next,
+                is_on_huge_pages,
+                touched_percent,
+                bound,
+                processes: processes.0,
+                page_tables_mb: processes.1,
+                swapped_mb: processes.2,
+                oom: processes.3,
+                oom_policy: processes.4,
+                is_container: flags.0,
+                source: flags.1,
+                allows_alter_system: !flags.2,
+                segment_node: rest.0,
+                from_files: rest.1,
             },
         )
 }
@@ -773,6 +780,7 @@ impl Spec {
                 source: SettingSource::Default,
                 allows_alter_system: true,
                 segment_node: None,
+                from_files: None,
             },
             pools: vec![pool, empty, empty],
             others: vec![],
@@ -895,6 +903,7 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                     oom: (-900, 0),
                     oom_policy: any.server.oom_policy.map(|_| OomPolicy::Continue),
                     segment_node: None,
+                    from_files: None,
                     ..any.server
                 },
                 pools,

@@ -106,6 +106,8 @@ properties! {
         text_fits_on_a_terminal,
         boot_lines_leave_memory,
         boot_lines_have_pages_that_are_explained,
+        boot_lines_serve_a_start_from_the_files,
+        steps_keep_a_start_from_the_files,
         ensured_starts_get_huge_pages,
         row_names_the_restart_of_other_servers,
         healthy_after_a_boot_with_the_others_first,
@@ -157,7 +159,7 @@ fn machines_of_common_kinds_are_frequent() {
     fn is_strict(spec: &Spec) -> bool {
         spec.host.strict.is_some()
     }
-    let kinds: [(&str, u32, IsOfKind); 14] = [
+    let kinds: [(&str, u32, IsOfKind); 15] = [
         ("swap on zram", 10, |spec, _| {
             spec.host.zram_percent > 0 && spec.host.swap_gb > 0
         }),
@@ -169,6 +171,9 @@ fn machines_of_common_kinds_are_frequent() {
         }),
         ("a cgroup near its limit", 1, |_, machine| {
             properties::has_cgroup_near_its_limit(machine)
+        }),
+        ("a command line", 10, |_, machine| {
+            machine.next_start_from_files().is_some()
         }),
         ("vm.panic_on_oom", 5, |spec, _| spec.host.panic_on_oom > 0),
         ("OOMPolicy", 15, |spec, _| spec.server.oom_policy.is_some()),
@@ -194,7 +199,7 @@ fn machines_of_common_kinds_are_frequent() {
     const MACHINES: u32 = 2000;
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let mut counts = [0; 14];
+    let mut counts = [0; 15];
     let mut left = MACHINES;
     while left > 0 {
         let tree = any_machine().new_tree(&mut runner).expect("a description");

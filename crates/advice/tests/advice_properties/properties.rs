@@ -818,9 +818,13 @@ fn resolved<'c>(all: &'c [CheckResult], check: &'c CheckResult) -> &'c Remedy {
 pub fn runbook_is_in_the_order_of_problems(_: &Spec, machine: &Machine) -> TestCaseResult {
     let all = checks(machine);
     let rows = runbook_of(machine);
+    // Changes of the service, and of files that keep the server down, come before the restart.
+    let is_for_restart = |check: &CheckResult| {
+        is_about_service(check.id) || check.finding.code == "needs_command_line"
+    };
     let of_service: Vec<_> = all
         .iter()
-        .filter(|check| is_about_service(check.id))
+        .filter(|check| is_for_restart(check))
         .flat_map(|check| decided(&check.remedy))
         .collect();
     let is_service = |row: &runbook::Row| match (&row.step, &row.instruction) {
@@ -840,7 +844,7 @@ pub fn runbook_is_in_the_order_of_problems(_: &Spec, machine: &Machine) -> TestC
     for problem in problems(shown) {
         let remedies = problem.iter().map(|check| resolved(&all, check));
         let remedies: Vec<_> = remedies.collect();
-        if is_about_service(problem[0].id) {
+        if is_for_restart(problem[0]) {
             continue;
         }
         let exact: Vec<_> = remedies.iter().flat_map(|remedy| decided(remedy)).collect();
@@ -922,14 +926,15 @@ pub fn settings_are_changed_in_the_place_that_decides(
             line,
         }))
     };
-    let place = match &spec.server.source {
+    // The command line has those that differ from the files.
+    let place = |name: &str| match &machine.facts.state.next.settings[name].source {
         SettingSource::CommandLine => SettingPlace::CommandLine,
         _ if spec.server.allows_alter_system => SettingPlace::AlterSystem,
         SettingSource::File(line) => SettingPlace::File(line.clone()),
         SettingSource::AutoConf => file("postgresql.auto.conf", 0),
         _ => SettingPlace::File(None),
     };
-    let change = |name: &str, value: &str| match &place {
+    let change = |name: &str, value: &str| match &place(name) {
         SettingPlace::AlterSystem => format!("ALTER SYSTEM SET {name} = {value}"),
         SettingPlace::File(Some(line)) => format!("in {line}: {name} = {value}"),
         SettingPlace::File(None) => format!("in the configuration file: {name} = {value}"),
@@ -943,7 +948,7 @@ pub fn settings_are_changed_in_the_place_that_decides(
         let mut at = of;
         for step in &steps {
             if let Step::ChangeSetting(setting) = step {
-                prop_assert_eq!(&setting.place, &place, "{}", name);
+                prop_assert_eq!(&setting.place, &place(&setting.name), "{}", name);
                 let text = render::command(&at, step);
                 let text = text.unwrap_or_else(|| render::instruction(&at, step));
                 let value = quoted(&setting.value);
@@ -1724,12 +1729,17 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
     // Files that have to be corrected first hold the value.
     prop_assume!(machine.facts.is_whole && !machine.state.next.files.stop_a_start());
     let mut next = machine.next_start();
-    prop_assert!(
-        by > 0 && by < next.shared_memory_bytes,
-        "{decision:?}: {by}"
-    );
-    next.shared_memory_bytes -= by;
-    let followed = machine.with_next_start(next);
+    let mut from_files = machine.state.next.from_files.clone();
+    let in_files = from_files
+        .as_mut()
+        .map(|files| &mut files.shared_memory_bytes);
+    let places = [Some(&mut next.shared_memory_bytes), in_files].into_iter();
+    let larger = places.flatten().filter(|bytes| **bytes > by);
+    let larger: Vec<_> = larger.collect();
+    prop_assert!(by > 0 && !larger.is_empty(), "{decision:?}: {by}");
+    larger.into_iter().for_each(|bytes| *bytes -= by);
+    let mut followed = machine.with_next_start(next);
+    followed.state.next.from_files = from_files;
     // After the move to other pages, something else can be missing.
     still_asks_for(name, &followed, decision, |other| match (decision, other) {
         (
@@ -1817,7 +1827,10 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let files = &machine.state.next.files;
     let is_file_unknown = files.hide_pending_settings() || files.stop_a_start();
     let is_bound = machine.is_bound_to_nodes();
-    prop_assume!(change.is_some() && fits && !is_file_unknown && !is_bound);
+    // Otherwise, the settings have to change first.
+    let next = machine.size_to_map(&machine.next_start());
+    let has_size = next.is_none_or(|size| machine.pool(size).is_some());
+    prop_assume!(change.is_some() && fits && !is_file_unknown && !is_bound && has_size);
     if let Some((Change::Words(words), _)) = change {
         let remedy = match &reboot.remedy {
             Remedy::As(id) => {
@@ -2091,6 +2104,78 @@ pub fn boot_lines_have_pages_that_are_explained(_: &Spec, machine: &Machine) -> 
             pages >= own + explained && pages <= all + explained,
             "{pages} of {line} at boot, {own} own, {explained} of {held}: {rows:#?}"
         );
+    }
+    Ok(())
+}
+
+/// If nothing is wrong with the lines after the runbook, they are enough for a start without the
+/// options of the command line, too.
+pub fn boot_lines_serve_a_start_from_the_files(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.muted.is_empty() && !machine.is_bound_to_nodes());
+    let after = machine.apply_all(&steps_of(&runbook_of(machine)));
+    prop_assume!(after.is_ok());
+    let after = after.expect("it was assumed").at_next_start();
+    let reboot = answer::finding(&after, CheckId::Reboot);
+    // The sentence names pages that other servers could take first.
+    let is_first = !reboot.text.contains("start first");
+    prop_assume!(reboot.code == "set_at_boot" && is_first);
+    let from_files = after.next_start_from_files();
+    prop_assume!(from_files.is_some());
+    let from_files = from_files.expect("it was assumed");
+    let next = from_files.next_start();
+    // Options that keep huge pages off could be permanent.
+    let counts = after.state.asks_for_huge_pages() || next.huge_pages == HugePages::On;
+    // PostgreSQL rounds up to this size.
+    prop_assume!(counts && next.huge_page_size_bytes.is_none_or(u64::is_power_of_two));
+    match from_files.size_to_map(&next) {
+        Some(size) if from_files.pool(size).is_some() => {
+            starts_after_a_boot(&from_files, size, |server| {
+                size_at_boot(&from_files, server)
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// No step keeps the server from a start from its files alone. A plan for other settings says so.
+pub fn steps_keep_a_start_from_the_files(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.next_start_from_files().is_some() && machine.facts.is_whole);
+    let starts = |at: &Machine| {
+        let from_files = at.next_start_from_files();
+        from_files.is_none_or(|from_files| start::succeeds(&from_files))
+    };
+    for (name, of, steps) in all_steps(machine) {
+        // In between, pages for another server can be idle.
+        let mut before = starts(&of);
+        for (step, after) in way(&of, &steps) {
+            let is_there = starts(&after);
+            // How much of the segment a restart releases is known only within bounds.
+            let is_start = step.is_disruptive() || *step == Step::Start;
+            prop_assert!(
+                is_there || !before || is_start,
+                "{name}: {step:?} of {steps:#?}"
+            );
+            before &= is_there;
+        }
+    }
+    for (name, rows) in plans_for_other_pages(machine) {
+        if machine.setting_place(name, None) == SettingPlace::CommandLine {
+            continue;
+        }
+        // Less than the reserve is left, which is not critical.
+        let runs = |at: &Machine| {
+            let from_files = at.next_start_from_files();
+            from_files.is_none_or(|from_files| {
+                answer::finding(&from_files, CheckId::Restart).status < Status::Critical
+            })
+        };
+        let after = machine.apply_all(&steps_of(&rows));
+        let is_kept = after.map_or(true, |after| runs(&after) || !runs(machine));
+        let is_said = rows.iter().any(|row| {
+            let text = row.instruction.as_deref().unwrap_or_default();
+            text.contains("without the options of the command line")
+        });
+        prop_assert!(is_kept || is_said, "{name}: {rows:#?}");
     }
     Ok(())
 }
@@ -2930,8 +3015,12 @@ pub fn server_that_is_off_asks_for_no_pages(spec: &Spec, machine: &Machine) -> T
         let asking = asking
             .map(|segment| segment.bytes.div_ceil(size.0))
             .sum::<u64>();
+        // Only the command line keeps them off.
+        let files = machine.state.next.from_files.as_ref();
+        let insists = files.filter(|files| files.huge_pages == HugePages::On);
+        let insists = insists.map_or(0, |files| files.pages(size.0));
         prop_assert!(
-            pages.0 <= total.max(line) + asking,
+            pages.0 <= total.max(line) + asking + insists,
             "{step:?}, {total} are there, {line} in the line, {asking} for others: {steps:#?}, {spec:?}"
         );
     }

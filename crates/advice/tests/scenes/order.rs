@@ -5,7 +5,7 @@ use advice::{
     check::{CheckId, Status, problems},
     model::{other_host, step::Step},
     plan::how_to_set,
-    render, text,
+    render, runbook, text,
 };
 use expect_test::expect;
 use host::{
@@ -16,7 +16,7 @@ use host::{
     units::PageSize,
 };
 
-use crate::{scene::*, table::*};
+use crate::{scene::*, settings::plan, table::*};
 
 fn set(m: &mut Scene, name: &'static str, value: &str, source: SettingSource) {
     let value = value.to_owned();
@@ -149,6 +149,7 @@ fn way_back_is_the_running_value() {
             });
         })
         .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
             # before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for them
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the files alone need the idle pages", |m| {
@@ -160,8 +161,95 @@ fn way_back_is_the_running_value() {
                 ..m.state.server.clone()
             });
         })
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 20480 = 75 for this server + 20405 if this server starts without the options of its command line.
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+            # needed: 20480 = 75 for this server + 20405 if this server starts without the options of its command line; 20942 if the 462 that no visible server holds (hugeinfo_holders) are needed after a boot, too"#]])
+        .see("how_to_set_2", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+            # needed: 20480 = 75 for this server + 20405 if this server starts without the options of its command line; 20942 if the 462 that no visible server holds (hugeinfo_holders) are needed after a boot, too"#]])
         .see("pool_size", expect!["unknown unknown: 20480 huge pages of 2 MB (40 GB) are idle; needed: 537 = 75 for this server + 462 that no visible server holds. A start without the options of the command line needs 20480."])
+        .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf"#]]),
+        when("the command line has less, and the idle pages are those of the files", |m| {
+            m.state.server.huge_pages = HugePages::On;
+            m.on_huge_pages(GB + 100 * MB, 0);
+            m.more(20_480 - 562);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.available = Some(8 * GB);
+            set(m, "shared_buffers", "1GB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                shared_memory_bytes: 40 * GB,
+                ..m.state.server.clone()
+            });
+        })
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 2 MB pages at boot; needed: 20480 = 562 for this server + 19918 if this server starts without the options of its command line.
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)
+            # needed: 20480 = 562 for this server + 19918 if this server starts without the options of its command line"#]])
+        .see("pool_size", expect!["unknown unknown: 19918 huge pages of 2 MB (39 GB) are idle; 562 are needed. A start without the options of the command line needs 20480."])
+        .see("runbook", expect!["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        when("the files have another page size", |m| {
+            m.state.server.huge_pages = HugePages::On;
+            m.on_huge_pages(8 * GB, 8 * GB);
+            m.state.server.huge_page_size_bytes = Some(2 * MB);
+            set(m, "huge_page_size", "2MB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_page_size_bytes: Some(GB),
+                ..m.state.server.clone()
+            });
+        })
+        .see("reboot", expect![[r#"
+            warning not_set_at_boot: Nothing sets 1 GB pages at boot; needed: 8 if this server starts without the options of its command line.
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=8 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
+        .see("how_to_set_2", expect![""]),
+        when("the command line turns off what the files try", |m| {
+            m.on_small_pages(8 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            set(m, "huge_pages", "off", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_pages: HugePages::Try,
+                ..m.state.server.clone()
+            });
+        })
+        .see("reboot", expect!["ok does_not_ask: This server does not ask for huge pages."])
         .see("runbook", expect![""]),
+        when("the host cannot hold what the files need", |m| {
+            m.on_small_pages(150 * MB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.available = Some(10 * GB);
+            m.swap(0);
+            set(m, "shared_buffers", "128MB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                shared_memory_bytes: 40 * GB,
+                ..m.state.server.clone()
+            });
+        })
+        .see("runbook", expect![[r#"
+            sysctl -w vm.nr_hugepages=75
+            # before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for them
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 75 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
+            # restart PostgreSQL (ends all sessions)
+            # free 31881 MB of memory, or lower shared_buffers by 31882MB: too little memory is available for the pool"#]]),
+        when("the server was started with try, and there are too few pages", |m| {
+            m.ram(16 * GB);
+            m.on_small_pages(8 * GB, 1000);
+            m.asked(1000);
+            m.faulted_in(4 * GB);
+            m.available = Some(4 * GB);
+            set(m, "huge_pages", "try", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_pages: HugePages::On,
+                ..m.state.server.clone()
+            });
+        })
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 1000$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4096
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=1000; start it with the options of its command line' >&2; false; fi
+            # start PostgreSQL"#]]),
         when("the command line has values, and others are pending", |m| {
             m.on_huge_pages(GB, GB);
             m.waits(|next| next.shared_memory_bytes = 100 * MB);
@@ -278,4 +366,37 @@ fn pages_of_another_host() {
         sysctl -w vm.nr_hugepages=16896
         (umask 022 && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)"#]]
     .assert_eq(&how(2));
+}
+
+/// A change of the files changes a start from the files alone in the same way.
+#[test]
+fn plan_says_that_the_files_need_the_command_line() {
+    let mut scene = Scene::healthy();
+    scene.on_huge_pages(GB, GB);
+    set(
+        &mut scene,
+        "shared_buffers",
+        "900MB",
+        SettingSource::CommandLine,
+    );
+    scene.state.next.from_files = Some(Server {
+        shared_memory_bytes: 40 * GB,
+        ..scene.state.server.clone()
+    });
+    let machine = scene.machine();
+    let next = Server {
+        huge_pages: HugePages::On,
+        ..machine.next_start()
+    };
+    let planned = plan(&[("huge_pages", "on", Ok(next))]);
+    let rows = runbook::for_settings(&machine, &planned);
+    let texts = rows
+        .iter()
+        .map(|row| row.command.as_ref().or(row.instruction.as_ref()));
+    let texts: Vec<_> = texts.flatten().cloned().collect();
+    expect![[r#"
+        ALTER SYSTEM SET huge_pages = 'on';
+        sed -i 's/^vm\.nr_hugepages = 512$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
+        before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for them
+        restart PostgreSQL (ends all sessions)"#]].assert_eq(&texts.join("\n"));
 }
