@@ -118,11 +118,15 @@ impl Desired {
             let Some(target) = PoolTarget::of(machine, size, &desired.next) else {
                 continue;
             };
-            desired.pools.extend(desired.pool_change(machine, &target));
             // Whether pending settings are meant to turn huge pages off is decided first.
             let line = forecast::lower_line(machine, &target);
             let line = line.filter(|_| restart || desired.size.is_some());
             desired.lines.extend(line.map(|pages| (size, pages)));
+            let target = match restart {
+                true => target,
+                false => target.until_restart(),
+            };
+            desired.pools.extend(desired.pool_change(machine, &target));
         }
         Ok(desired)
     }
@@ -400,13 +404,10 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
         || machine.default_size().is_none();
     let next = machine.state.next_start();
     let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
-    let is_off = machine.is_kept_off();
-    let chosen = |server: &Server| (server.huge_pages, server.shared_memory_type);
-    let turns_off = is_off && chosen(next) != chosen(&machine.state.server);
-    let stays_off = is_off && !page_tables::need_huge_pages(machine);
+    let stays_off = machine.is_kept_off() && !page_tables::need_huge_pages(machine);
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(
-        if has_no_huge_pages || turns_off || stays_off || stays_sysv {
+        if has_no_huge_pages || machine.will_turn_off() || stays_off || stays_sysv {
             machine.next_start()
         } else {
             machine.next_start_on_huge_pages()

@@ -1,6 +1,6 @@
 //! Pages for the next start of a server that does not run, in addition to the demands of the host.
 
-use super::decision::{self, Decision};
+use super::decision::{self, Decision, Lower};
 use crate::model::{
     apply::ready_pages,
     demand,
@@ -42,6 +42,14 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         Reason::NodesShort { .. } => {
             return Err(decision::about_nodes(machine, size, Pages(0)));
         }
+        Reason::Limits(limits) => {
+            let raise = decision::raise_limit(machine, size, target.required);
+            let beyond = limits.iter().map(|limit| limit.needed - limit.limit).max();
+            let fewer = beyond.unwrap_or_default().in_pages(size);
+            let lower = Lower::by_pages(machine, size, target.required, fewer);
+            let lower = lower.map_or_else(String::new, |lower| format!(", or {lower}"));
+            return Err(Decision::Text(format!("{raise}{lower}")));
+        }
         _ => Vec::new(),
     };
     let blocked = |blocked| decision::for_blocked(machine, size, target.required, blocked);
@@ -50,6 +58,16 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         StartOutcome::HugePages(_) if only_grows(machine, &steps) => Ok(steps),
         _ => Err(decision::for_next_start(machine)),
     }
+}
+
+/// What else is possible if [`steps`] fails for a server that runs: it has to leave its memory
+/// first. `None`: this does not help.
+pub fn while_stopped(machine: &Machine) -> Option<&'static str> {
+    let stopped = machine.apply(&Step::Stop).ok()?;
+    steps(&stopped).ok()?;
+    Some(
+        "The pages can be added while the server is stopped: stop it, run hugeinfo ensure again, and start it.",
+    )
 }
 
 /// The idle pages that the next start would use and that no known boot configuration sets. A person

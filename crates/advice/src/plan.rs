@@ -11,7 +11,7 @@ use super::{
 use crate::model::{
     demand::{self, PoolTarget},
     forecast, limits,
-    machine::Machine,
+    machine::{Machine, ServerState},
     start::{self, Fit, Reason, StartOutcome},
     step::{Counts, Pending, SettingChange, Step},
 };
@@ -88,7 +88,9 @@ impl Plan {
             let steps = diff::plan(machine, &desired, &boot.lines)?;
             // The next boot matters if pages move.
             let matters = moves_pages(&steps) || needs_boot(findings);
-            let remaining = if matters { boot.decisions } else { Vec::new() };
+            let at_boot = if matters { boot.decisions } else { Vec::new() };
+            let left_over = left_over_on_nodes(machine, &desired);
+            let remaining = left_over.into_iter().chain(at_boot).collect();
             Ok(Self { steps, remaining })
         };
         let all = Desired::of(machine, pending).and_then(towards);
@@ -186,7 +188,7 @@ impl Plan {
     pub(crate) fn applied_if_allowed(&self, machine: &Machine) -> Option<Machine> {
         match self.remaining.first()? {
             Decision::UseOtherSize { step, .. } => {
-                machine.apply_all([&**step, &Step::Restart]).ok()
+                machine.apply_all([&**step, &start_of(machine)]).ok()
             }
             _ => None,
         }
@@ -284,12 +286,48 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
         }
         Err(blocked) => decision::for_blocked(&wanted, size, pages, blocked).to_string(),
     };
+    let start = match start_of(machine) {
+        Step::Start => "start",
+        _ => "restart",
+    };
     Some(Decision::UseOtherSize {
         idle: (idle, other),
-        change: text(&change),
+        change: format!(
+            "{} and {start} PostgreSQL",
+            text(&change).trim_end_matches(';')
+        ),
         step: Box::new(change),
         instead,
     })
+}
+
+/// The decision about pages that a bound server does not need after its restart. No command releases
+/// them, because the kernel would choose the nodes.
+fn left_over_on_nodes(machine: &Machine, desired: &Desired) -> Option<Decision> {
+    if !desired.restart || !machine.is_bound_to_nodes() {
+        return None;
+    }
+    let machine = machine.with_next_start(desired.next.clone());
+    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+    let mut targets = sizes.filter_map(|size| PoolTarget::of(&machine, size, &desired.next));
+    let target = targets.find(|target| forecast::is_left_over(&machine, target))?;
+    let idle = target.persistent - target.recommended();
+    let kept = target.after.of_this_server();
+    let release = decision::release_by_node(&machine, target.now.size, idle, kept);
+    let line = target.at_boot.map_or_else(String::new, |(pages, place)| {
+        format!("; {place} sets {pages} at boot, on all nodes together")
+    });
+    Some(Decision::Text(format!(
+        "after the restart, {release}{line}"
+    )))
+}
+
+/// The step after which changed settings are in effect.
+fn start_of(machine: &Machine) -> Step {
+    match machine.server_state {
+        ServerState::Running => Step::Restart,
+        ServerState::Stopped | ServerState::NotCreated => Step::Start,
+    }
 }
 
 fn needs_boot(findings: &Findings) -> bool {
@@ -326,7 +364,7 @@ fn without_idle_pages(machine: &Machine, findings: &Findings) -> Vec<Step> {
     let needs_attention = |id: &CheckId| status(findings, *id).needs_attention();
     let target = || {
         let size = checks::largest_idle_size(machine)?;
-        PoolTarget::of(machine, size, &machine.next_start())
+        Some(PoolTarget::of(machine, size, &machine.next_start())?.until_restart())
     };
     match target() {
         Some(target)

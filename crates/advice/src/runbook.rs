@@ -58,7 +58,15 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
             let about_files = after.and_then(|after| checks::about_files(&after));
             // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
-            let items = items(&answer, plan.unwrap_or_default(), about_files);
+            let mut items = items(&answer, plan.unwrap_or_default(), about_files);
+            // What is planned is intended. Files can have it already.
+            let mut names = planned.settings.iter().map(|setting| setting.name.as_str());
+            let is_planned = planned.settings.is_empty()
+                || names.any(|name| matches!(name, "huge_pages" | "shared_memory_type"));
+            if planned.pending() == Pending::Restart && changed.will_turn_off() && is_planned {
+                let question = checks::question_about_off(&changed).map(Item::Decision);
+                items.retain(|item| Some(item) != question.as_ref());
+            }
             rows(machine, changes, items)
         }
         // The planned settings do not cause the decision.

@@ -445,7 +445,9 @@ impl ServerRun<'_> {
             _ => ("warning", u8::from(self.options.strict)),
         };
         let finding = answer::finding(machine, CheckId::Restart).text;
+        let stopped = ensure::while_stopped(machine).unwrap_or_default();
         let text = format!("{mark}: {finding} {why}").trim_end().to_owned();
+        let text = format!("{text} {stopped}").trim_end().to_owned();
         Ok(Outcome::new(text, status))
     }
 }

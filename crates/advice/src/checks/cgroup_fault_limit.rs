@@ -145,7 +145,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
             let finding = match next.huge_pages {
                 HugePages::Off => Finding::ok(
                     "limited",
-                    format!("{text} {} would not get huge pages.", capitalized(start)),
+                    format!("{text} It does no harm: {start} would not get huge pages."),
                 ),
                 HugePages::On | HugePages::Try => Finding::warning(
                     "limit_above",
@@ -187,7 +187,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         }
         StartOutcome::SmallPages(..) | StartOutcome::Fails(..) => Finding::ok(
             "limited",
-            format!("{mapped} {} would not get huge pages.", capitalized(start)),
+            format!("{mapped} The limit does no harm: {start} would not get huge pages."),
         ),
     };
     Ok(finding.with(evidence(&breach, size)))

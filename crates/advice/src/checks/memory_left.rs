@@ -10,6 +10,7 @@ use crate::{
     decision::{self, Decision},
     finding::{Finding, Judgment, Status, whole},
     model::{
+        demand::Name,
         machine::Machine,
         memory::{self, CgroupMemory, Shortage},
         start::{self, Fit, StartOutcome},
@@ -105,7 +106,8 @@ fn of_pools(machine: &Machine) -> Judgment {
                     shortage.available, shortage.reserve
                 ),
                 untouched => format!(
-                    "{text} Segments on small pages still need {}{untouched}; {}",
+                    "{text} {} still need {}{untouched}; {}",
+                    who_needs_it(machine, &shortage),
                     memory::at_least(shortage.is_least),
                     shortage.is_available()
                 ),
@@ -129,6 +131,18 @@ fn of_pools(machine: &Machine) -> Judgment {
         "left_bytes": left.0,
         "private_bytes_of_server": private.reduce(u64::saturating_add),
     })))
+}
+
+/// The servers that have yet to take the memory that is missing.
+fn who_needs_it(machine: &Machine, shortage: &Shortage) -> String {
+    let servers: Vec<_> = memory::yet_to_fault_in(machine).collect();
+    match servers.as_slice() {
+        [(server, _)] if shortage.is_by_others() => {
+            format!("The small pages of {}", Name::of(machine, server))
+        }
+        _ if shortage.is_by_others() => "The small pages of other servers".to_owned(),
+        _ => "Segments on small pages".to_owned(),
+    }
 }
 
 /// Judges the memory limits of the server's cgroups, now and after a restart. `None`: they hold the

@@ -33,7 +33,7 @@ pub(crate) use definition::Cure;
 pub(crate) use pending_settings::{about_files, on_command_line};
 pub(crate) use pool_size::largest_idle_size;
 pub(crate) use reboot::decision as decision_about_boot;
-pub(crate) use restart::undo_pending;
+pub(crate) use restart::{decision as question_about_off, undo_pending};
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
 use std::fmt::{self, Display, Formatter};

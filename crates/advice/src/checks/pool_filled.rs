@@ -43,8 +43,12 @@ fn judge(machine: &Machine) -> Judgment {
     let (mut worst, mut unknown) = (None, None);
     for pool in pools {
         let size = PageSize(pool.page_bytes);
-        let target =
-            PoolTarget::of(machine, size, &next).ok_or_else(|| machine.why_use_is_unknown(size))?;
+        let target = match PoolTarget::of(machine, size, &next) {
+            Some(target) => target,
+            // Nothing asked for its pages.
+            None if boot.pages(size.0).is_none() && !boot.is_unknown(size.0) => continue,
+            None => return Err(machine.why_use_is_unknown(size).into()),
+        };
         if target.after.total() > Pages(0) {
             unknown = unknown.or(boot.unknown_of(size.0).next());
         }

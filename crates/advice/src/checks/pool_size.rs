@@ -10,11 +10,13 @@ use crate::{
         demand::{IdleFor, PoolTarget},
         forecast,
         machine::Machine,
-        numa,
         start::{self, Reason, StartOutcome},
     },
 };
-use host::units::{Bytes, PageSize, Pages, huge_pages};
+use host::{
+    linux::hugepages::Pool,
+    units::{Bytes, PageSize, Pages, huge_pages},
+};
 
 pub(super) const CHECK: Check = Check {
     name: "pool_size",
@@ -95,19 +97,36 @@ fn judge(machine: &Machine) -> Judgment {
     let Some(large) = largest_idle(machine) else {
         let unused =
             |target: &&PoolTarget| (target.idle() + target.unused_at_boot()) * target.now.size;
-        if let Some(absent) = machine.pools().find_map(|pool| pool.bad_counter()) {
+        // A counter of a pool that the server does not use makes only that pool unknown.
+        let next = machine.size_to_map(&machine.next_start());
+        let sizes = [machine.state.page_bytes(), next.map(|size| size.0)];
+        let mut own = machine
+            .pools()
+            .filter(|pool| sizes.contains(&Some(pool.page_bytes)));
+        if let Some(absent) = own.find_map(Pool::bad_counter) {
             return Err(absent.into());
         }
+        let bad = machine.pools().find_map(Pool::bad_counter);
+        let unjudged = bad.map_or_else(String::new, |absent| {
+            format!(" One pool cannot be judged: {absent}.")
+        });
         let most = targets.iter().max_by_key(unused);
         let most = most.filter(|target| unused(target) > Bytes(0));
         return Ok(match most {
-            None => Finding::ok("no_idle_pages", "No pool holds idle pages."),
+            None if unjudged.is_empty() => {
+                Finding::ok("no_idle_pages", "No pool holds idle pages.")
+            }
+            None => Finding::ok(
+                "no_idle_pages",
+                format!("No idle pages are known.{unjudged}"),
+            ),
             Some(target) => {
                 let code = match target.unused_at_boot() {
                     Pages(0) => "few_idle_pages",
                     _ => "idle_by_configuration",
                 };
-                Finding::ok(code, sentence(target)).with(evidence(target))
+                let text = format!("{}{unjudged}", sentence(target));
+                Finding::ok(code, text).with(evidence(target))
             }
         });
     };
@@ -199,13 +218,10 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     }
     let target = largest_idle(machine)?;
     decision::about_idle(&target).or_else(|| {
-        machine.is_bound_to_nodes().then(|| {
-            Decision::Text(format!(
-                "release up to {} node by node (hugeinfo_numa), and keep {} on NUMA {}, which the server is allowed to use",
-                huge_pages(target.idle(), target.now.size),
-                target.now.of_this_server(),
-                numa::named_nodes(&numa::allowed_numbers(machine))
-            ))
-        })
+        let kept = target.now.of_this_server();
+        let release = || decision::release_by_node(machine, target.now.size, target.idle(), kept);
+        machine
+            .is_bound_to_nodes()
+            .then(|| Decision::Text(release()))
     })
 }

@@ -10,7 +10,8 @@ use crate::{
     decision::Decision,
     finding::{Finding, Judgment, Unknown},
     model::{
-        forecast::Forecast,
+        demand::PoolTarget,
+        forecast::{self, Forecast},
         machine::{Machine, ServerState},
         start::{self, Fit, Reason, StartOutcome},
     },
@@ -18,7 +19,7 @@ use crate::{
 };
 use host::{
     server::state::SharedMemoryType,
-    units::{capitalized, huge_pages},
+    units::{PageSize, capitalized, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -120,8 +121,9 @@ pub(super) fn name_of_start(machine: &Machine) -> &'static str {
     }
 }
 
-/// Huge pages that are turned off on purpose stay off, if the segment fits on small pages.
-pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+/// Huge pages that are turned off on purpose stay off, if the segment fits on small pages. Only the
+/// plan for a pending change also lowers the pool and its boot line.
+pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
     if start::misfit(machine).is_some() {
         return None;
     }
@@ -130,10 +132,26 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         StartOutcome::SmallPages(Reason::Sysv, _) => ("shared_memory_type", "sysv"),
         _ => return None,
     };
+    let keep = match leaves_pages(machine) {
+        true => format!(
+            "if {name} = {value} is intended, follow the steps of hugeinfo_runbook('{name}={value}'), because a restart alone leaves huge pages idle"
+        ),
+        false => format!("do nothing if {name} = {value} is intended"),
+    };
     Some(Decision::Text(format!(
-        "do nothing if {name} = {value} is intended; otherwise, for the next start, {}",
+        "{keep}; otherwise, for the next start, {}",
         way_back(machine, name)
     )))
+}
+
+/// Whether a pending change that turns huge pages off leaves idle pages. A plan for it releases them.
+fn leaves_pages(machine: &Machine) -> bool {
+    let next = machine.next_start();
+    let targets = machine.pools().filter_map(|pool| {
+        let size = PageSize(pool.page_bytes);
+        PoolTarget::of(machine, size, &next)
+    });
+    machine.will_turn_off() && { targets }.any(|target| forecast::is_left_over(machine, &target))
 }
 
 /// How to undo the pending changes, if they are the only reason why the next start would fail, or

@@ -33,6 +33,8 @@ pub enum Decision {
         is_bound: bool,
         /// Whether programs use that much memory. Otherwise, RAM is too small.
         is_used: bool,
+        /// The reserve, if only a part of it is missing.
+        reserve: Option<Bytes>,
         /// An alternative.
         lower: Option<Lower>,
         /// Pages that others hold.
@@ -49,6 +51,8 @@ pub enum Decision {
         is_least: bool,
         /// Whether small pages need the memory, so that swap helps.
         can_swap: bool,
+        /// Whether there is swap on zram, which does not help.
+        has_zram: bool,
         /// Pages that others hold.
         others: Option<(Pages, PageSize)>,
         /// Pages that can be released, if that is enough.
@@ -138,7 +142,7 @@ pub enum Decision {
     /// Use idle pages of another size, or let a second pool grow.
     UseOtherSize {
         idle: (Pages, PageSize),
-        /// The change that lets the server use them, and its text.
+        /// The change that lets the server use them, and its text, with the start.
         step: Box<Step>,
         change: String,
         /// The command that makes a second pool.
@@ -242,6 +246,8 @@ pub enum Lower {
     By(u64),
     /// The reduction of the segment, in MB, that takes place at the next start.
     Pending(u64),
+    /// The reduction, in MB, on another server.
+    OfOther(Name, u64),
 }
 
 impl Lower {
@@ -252,6 +258,9 @@ impl Lower {
             (Some(Self::To(lower)), Some(Self::To(other))) => lower <= other,
             (Some(Self::By(lower)), Some(Self::By(other)))
             | (Some(Self::Pending(lower)), Some(Self::Pending(other))) => lower >= other,
+            (Some(Self::OfOther(server, lower)), Some(Self::OfOther(same, other))) => {
+                server == same && lower >= other
+            }
             _ => false,
         }
     }
@@ -328,6 +337,7 @@ pub(crate) fn for_blocked(
                 },
                 is_bound: memory::is_not_faulted_in_a_bound(machine),
                 is_used,
+                reserve: memory::reserve(machine).filter(|reserve| missing <= *reserve),
                 lower: lower(missing),
                 others: held_by_others(machine, size),
                 or_at_boot: at_boot.is_some_and(|demands| {
@@ -404,6 +414,27 @@ pub(crate) fn about_nodes(machine: &Machine, size: PageSize, missing: Pages) -> 
             Some(_) => None,
             None => Lower::by_pages(machine, size, required, lacking),
         },
+    }
+}
+
+/// How to release idle pages of a server that is bound to some NUMA nodes, which keeps some there:
+/// the kernel would choose the nodes.
+pub(crate) fn release_by_node(
+    machine: &Machine,
+    size: PageSize,
+    idle: Pages,
+    kept: Pages,
+) -> String {
+    let release = format!(
+        "release up to {} node by node (hugeinfo_numa)",
+        huge_pages(idle, size)
+    );
+    match kept {
+        Pages(0) => release,
+        kept => format!(
+            "{release}, and keep {kept} on NUMA {}, which the server is allowed to use",
+            numa::named_nodes(&numa::allowed_numbers(machine))
+        ),
     }
 }
 
@@ -651,16 +682,30 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
             lower_on_small_pages(machine, most - pending)
         }
     };
-    let lower = pending_change(machine).or(lower);
+    let lower = match (shortage.is_by_others(), shortage.can_swap()) {
+        (true, true) => lower_other(machine, most),
+        // A part of the reserve is missing, which swap does not hold.
+        (true, false) => lower_other(machine, most + shortage.swap),
+        (false, _) => pending_change(machine).or(lower),
+    };
     let size = size.or(machine.default_size());
     Decision::LowerSharedBuffers {
         lower,
         missing,
         is_least: shortage.is_least,
         can_swap: shortage.can_swap(),
+        has_zram: machine.facts.free_zram_bytes > 0,
         others: size.and_then(|size| held_by_others(machine, size)),
         release: idle(machine, missing),
     }
+}
+
+/// Lowers `shared_buffers` of the other server that has yet to take most memory, if that is enough.
+fn lower_other(machine: &Machine, missing: Bytes) -> Option<Lower> {
+    let (server, _) = memory::yet_to_fault_in(machine).max_by_key(|(_, bytes)| *bytes)?;
+    let segment = Bytes(server.segment.as_ref()?.bytes);
+    (missing < segment)
+        .then(|| Lower::OfOther(Name::of(machine, server), missing.megabytes_at_least().max(1)))
 }
 
 /// A restart with the pending settings, if it is certain to succeed and to end the shortage once
@@ -708,6 +753,7 @@ fn short_of(machine: &Machine, missing: Bytes, is_least: bool, can_swap: bool) -
         missing,
         is_least,
         can_swap,
+        has_zram: machine.facts.free_zram_bytes > 0,
         others: size.and_then(|size| held_by_others(machine, size)),
         release: releasable(machine, missing),
     }

@@ -18,6 +18,9 @@ impl fmt::Display for Lower {
                 f,
                 "restart PostgreSQL (its pending settings need {megabytes} MB less)"
             ),
+            Self::OfOther(server, megabytes) => {
+                write!(f, "lower shared_buffers of {server} by {megabytes}MB")
+            }
         }
     }
 }
@@ -64,6 +67,7 @@ impl fmt::Display for Decision {
                 missing,
                 is_bound,
                 is_used,
+                reserve,
                 lower,
                 others,
                 or_at_boot,
@@ -77,13 +81,17 @@ impl fmt::Display for Decision {
                 let lower = lower.map(|lower| lower.to_string());
                 let at_boot = or_at_boot.then(|| "set the pool at boot".to_owned());
                 let ways = one_of([free, lower, others.map(held), add, at_boot]);
-                write!(f, "{ways}: too little memory is available for the pool")
+                match reserve {
+                    Some(reserve) => write!(f, "{ways}: less than {reserve} would stay available"),
+                    None => write!(f, "{ways}: too little memory is available for the pool"),
+                }
             }
             Self::LowerSharedBuffers {
                 lower,
                 missing,
                 is_least,
                 can_swap,
+                has_zram,
                 others,
                 release,
             } => {
@@ -103,9 +111,11 @@ impl fmt::Display for Decision {
                 });
                 let least = memory::at_least(*is_least);
                 let megabytes = format!("{least}{}", missing.megabytes_at_least());
-                let add = match can_swap {
-                    true => format!("add {megabytes} MB of memory or swap"),
-                    false => format!("free or add {megabytes} MB of memory"),
+                let add = match (can_swap, has_zram) {
+                    (true, false) => format!("add {megabytes} MB of memory or swap"),
+                    // zram is in the same RAM.
+                    (true, true) => format!("add {megabytes} MB of memory or swap on a disk"),
+                    (false, _) => format!("free or add {megabytes} MB of memory"),
                 };
                 let ways = one_of([release, lower, others.map(held), Some(add)]);
                 write!(f, "{ways}: too little memory is available")
@@ -229,6 +239,14 @@ impl fmt::Display for Decision {
                 files.join("; ")
             ),
             Self::SetOnCommandLine(words) => write!(f, "{}", on_command_line(words)),
+            Self::SetAtBootElsewhere {
+                size,
+                pages: Pages(0),
+                why,
+            } => write!(
+                f,
+                "set no huge pages of {size} at boot, except for programs that are not visible: {why}"
+            ),
             Self::SetAtBootElsewhere { size, pages, why } => write!(
                 f,
                 "allocate {} at boot by hand, in addition to those of programs that are not visible: {why}",
@@ -259,10 +277,9 @@ impl fmt::Display for Decision {
                 step: _,
             } => write!(
                 f,
-                "if no other program needs the {} that {} idle, {} and restart PostgreSQL; otherwise, {instead}",
+                "if no other program needs the {} that {} idle, {change}; otherwise, {instead}",
                 huge_pages(*pages, *size),
-                pages.verb("is", "are"),
-                change.trim_end_matches(';')
+                pages.verb("is", "are")
             ),
             Self::OtherServers {
                 servers,

@@ -6,7 +6,7 @@ use std::fmt;
 use host::server::{
     configuration::RequestedPages,
     instances::Instance,
-    state::{Files, HugePages, Server, SharedMemoryType},
+    state::{Backing, Files, HugePages, Server, SharedMemoryType},
     visibility::Visibility,
 };
 use host::{
@@ -15,7 +15,7 @@ use host::{
 };
 
 use crate::model::{
-    machine::Machine,
+    machine::{Machine, ServerState},
     memory::{self, CommitLimit},
 };
 
@@ -58,7 +58,7 @@ pub struct Name {
 }
 
 impl Name {
-    pub(crate) fn of(machine: &Machine, server: &Instance) -> Self {
+    pub fn of(machine: &Machine, server: &Instance) -> Self {
         let address = machine.facts.connection.address.as_ref();
         let own = address.map(|(_, port)| *port);
         let mut others = memory::other_servers(machine).iter();
@@ -577,6 +577,9 @@ pub struct PoolTarget {
     pub now: Demands,
     /// Demands once it has been restarted.
     pub after: Demands,
+    /// Pages that this server asked for when it started and did not get. The boot line could be for
+    /// them.
+    pub missed: Pages,
     /// Persistent pages of the pool.
     pub persistent: Pages,
     /// Pages that the boot configuration asks for, and where. They are not idle, because they could
@@ -613,7 +616,14 @@ impl PoolTarget {
             Pages(0) => Demands::without_asking(machine, size, next, When::Now)?,
             _ => Demands::with_asking(machine, size, next, When::Now)?,
         };
+        let asked = match machine.backing() {
+            Backing::SmallPages if machine.server_state == ServerState::Running => {
+                pages_of_next_start(machine, size, &machine.state.server)
+            }
+            _ => Pages(0),
+        };
         let mut target = Self {
+            missed: asked - now.of_this_server(),
             now,
             after,
             persistent: Pages(pool.persistent()),
@@ -622,6 +632,17 @@ impl PoolTarget {
         };
         target.idle_for = idle_for(machine, &target);
         Some(target)
+    }
+
+    /// The target until the restart: the pool keeps the pages that the server asked for.
+    pub(crate) fn until_restart(self) -> Self {
+        let missed = Pages(0);
+        Self { missed, ..self }
+    }
+
+    /// The demands for which the boot line could have been made.
+    fn present(&self) -> Pages {
+        self.now.total() + self.missed
     }
 
     /// Pages that are not in use, not requested at boot, and not needed by the next start.
@@ -649,10 +670,10 @@ impl PoolTarget {
     /// The purpose of pages beyond the demands is unknown, so they stay. A line that has been
     /// lowered differs by more, so it is not lowered again.
     pub(crate) fn without_shrunk(&self, at_boot: Pages) -> Pages {
-        let now = self.now.total();
-        let shrunk = now - self.after.total();
+        let present = self.present();
+        let shrunk = present - self.after.total();
         let half = Pages(shrunk.0 / 2);
-        let is_for_them = (now - half..now + half).contains(&self.asked_at_boot());
+        let is_for_them = (present - half..present + half).contains(&self.asked_at_boot());
         let shrunk = if is_for_them { shrunk } else { Pages(0) };
         self.after.total().max(at_boot - shrunk)
     }
@@ -675,7 +696,7 @@ fn pages_in_line(line: Option<&(Pages, String)>) -> Pages {
 fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     machine.whole()?;
     // Pages that the server has now are idle once its demand has shrunk.
-    let shrinks = target.now.total() > target.after.total();
+    let shrinks = target.present() > target.after.total();
     let is_idle = target.idle() > Pages(0) || shrinks;
     if let Some(hidden) = hidden_servers(machine).filter(|_| is_idle) {
         return Some(IdleFor::Hidden(hidden));

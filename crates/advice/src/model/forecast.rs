@@ -136,14 +136,18 @@ pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: 
     idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }
 
-/// Whether the pages of a pool beyond the recommended number are worth releasing. The kernel
-/// chooses the nodes of pages that it releases, which could be those of a bound server. If
-/// `pool_size` is muted, the pages are wanted.
+/// Whether the pages of a pool beyond the recommended number are worth releasing by a command. The
+/// kernel chooses the nodes of pages that it releases, which could be those of a bound server.
 pub(crate) fn is_worth_releasing(machine: &Machine, target: &PoolTarget) -> bool {
+    !machine.is_bound_to_nodes() && is_left_over(machine, target)
+}
+
+/// Whether the pages of a pool beyond the recommended number are worth releasing. If `pool_size` is
+/// muted, the pages are wanted.
+pub(crate) fn is_left_over(machine: &Machine, target: &PoolTarget) -> bool {
     let idle = target.persistent - target.recommended();
     target.idle_for.is_none()
         && !machine.is_muted("pool_size")
-        && !machine.is_bound_to_nodes()
         && is_much_idle(machine, idle, target.after.total(), target.now.size)
 }
 

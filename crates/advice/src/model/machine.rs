@@ -387,6 +387,12 @@ impl Machine {
         self.is_turned_off() || is_sysv && next.huge_pages != HugePages::On
     }
 
+    /// Whether a change that is pending or planned keeps the next start off huge pages.
+    pub(crate) fn will_turn_off(&self) -> bool {
+        let chosen = |server: &Server| (server.huge_pages, server.shared_memory_type);
+        self.is_kept_off() && chosen(self.state.next_start()) != chosen(&self.state.server)
+    }
+
     /// The place where a setting can be changed so that the next start uses it. `source`: `None` if
     /// it is that of the running server.
     pub fn setting_place(&self, name: &str, source: Option<&SettingSource>) -> SettingPlace {

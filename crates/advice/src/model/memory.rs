@@ -96,10 +96,16 @@ pub fn segment_on_small_pages(machine: &Machine) -> Bytes {
 }
 
 fn not_faulted_in_by_others(machine: &Machine) -> Bytes {
+    yet_to_fault_in(machine).map(|(_, bytes)| bytes).sum()
+}
+
+/// The other servers that have yet to fault in a part of their segments on small pages, and how
+/// much, at most.
+pub fn yet_to_fault_in(machine: &Machine) -> impl Iterator<Item = (&Instance, Bytes)> {
     let others = others_on_small_pages(machine);
-    let not_faulted_in =
-        others.map(|(other, segment)| segment - Bytes(other.rss_shmem_bytes.unwrap_or(0)));
-    not_faulted_in.sum()
+    let rest =
+        others.map(|(other, segment)| (other, segment - Bytes(other.rss_shmem_bytes.unwrap_or(0))));
+    rest.filter(|(_, bytes)| *bytes > Bytes(0))
 }
 
 /// Whether the memory that segments on small pages have yet to fault in is known only within
@@ -359,6 +365,11 @@ impl Shortage {
                 || others < not_faulted_in_by_others(machine),
             is_most: is_own_bound && released > Bytes(0),
         })
+    }
+
+    /// Whether nothing would be missing without the memory that other servers have yet to take.
+    pub fn is_by_others(&self) -> bool {
+        self.taken == Bytes(0) && self.missing <= self.others
     }
 
     /// Whether swap can cover the shortage. The reserve has to be RAM.

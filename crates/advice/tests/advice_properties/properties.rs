@@ -9,7 +9,7 @@ use advice::{
     ensure,
     model::{
         apply::Blocked,
-        demand::{self, Demands, PoolTarget, When},
+        demand::{self, Demands, Name, PoolTarget, When},
         forecast::{self, Forecast},
         machine::{Machine, ServerState},
         memory, next_boot,
@@ -900,6 +900,10 @@ fn decided(remedy: &Remedy) -> Vec<String> {
 /// The kind of a decision. The runbook has only the largest figure of each kind; memory for the
 /// pool also counts for small pages.
 fn kind(text: &str) -> String {
+    // Only the reserve can be missing.
+    if text.contains(" would stay available") {
+        return "too little memory is available".to_owned();
+    }
     let kinds = [
         "too little memory is available",
         "lower committed memory by as much",
@@ -1591,7 +1595,12 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
                 if matches!(lower, Some(Lower::Pending(_))) {
                     prop_assert!(machine.apply(&Step::Restart).is_ok(), "{decision:?}");
                 }
-                if let Some(lower) = lower.filter(|_| !is_pending) {
+                if let Some(Lower::OfOther(server, megabytes)) = lower {
+                    lower_other(&mut followed, *server, megabytes << 20);
+                    still_asks_for(name, &followed, &decision, |other| {
+                        matches!(other, Decision::LowerSharedBuffers { .. })
+                    })?;
+                } else if let Some(lower) = lower.filter(|_| !is_pending) {
                     lowered(name, machine, lower, &decision)?;
                 }
             }
@@ -1646,6 +1655,20 @@ fn allocate_on_nodes(machine: &mut Machine, size: PageSize, lacking: Pages) {
     pool.total += new.0;
     pool.free += new.0;
     pool.surplus -= kept.0;
+}
+
+/// Lowers `shared_buffers` of another server on small pages by this many bytes.
+fn lower_other(machine: &mut Machine, name: Name, by: u64) {
+    let named = machine.clone();
+    let mut servers = machine.state.other_servers.iter_mut().flatten();
+    let server = servers.find(|server| Name::of(&named, server) == name);
+    let server = server.expect("a visible server");
+    let segment = server.segment.as_mut().expect("a segment");
+    segment.bytes -= by;
+    let least = server.rss_shmem_bytes.unwrap_or(0);
+    let released = least.saturating_sub(segment.bytes);
+    server.rss_shmem_bytes = server.rss_shmem_bytes.map(|bytes| bytes - released);
+    free(machine, Bytes(released));
 }
 
 /// Frees memory of other programs.
@@ -1725,6 +1748,9 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
             buffers - (mb << 20)
         }
         Lower::Pending(_) => return Err(TestCaseError::fail("nothing is pending")),
+        Lower::OfOther(server, _) => {
+            return Err(TestCaseError::fail(format!("{server} is not the cause")));
+        }
     };
     // Files that have to be corrected first hold the value.
     prop_assume!(machine.facts.is_whole && !machine.state.next.files.stop_a_start());

@@ -60,7 +60,7 @@ fn small_hosts_keep_memory_for_the_system() {
     assert_eq!(added(&with(544 * MB)), Ok(Pages(272)));
     assert_eq!(
         added(&with(546 * MB)),
-        Err("free 2 MB of memory, or lower shared_buffers by 2MB: too little memory is available for the pool".to_owned())
+        Err("free 2 MB of memory, or lower shared_buffers by 2MB: less than 256 MB would stay available".to_owned())
     );
 }
 
@@ -209,6 +209,38 @@ fn pages_on_the_nodes_of_a_bound_server_are_for_a_person_to_decide() {
             }
         }
     }
+}
+
+/// A limit on reservations is not a lack of pages.
+#[test]
+fn limit_on_reservations_is_named() {
+    let mut scene = Scene::healthy();
+    scene.fall_back(600);
+    limited(&mut scene.state, None, Some(1000));
+    let stopped = scene.machine().apply(&Step::Stop).expect("it runs");
+    assert_eq!(
+        added(&stopped),
+        Err("raise the limit on 2 MB pages to 1126170624 bytes (1074 MB), where it is set (its unit, for example), or lower shared_buffers by 73MB".to_owned())
+    );
+}
+
+/// The memory of a running server is available once it has stopped.
+#[test]
+fn pages_that_fit_only_while_the_server_is_stopped() {
+    let with = |available| {
+        let mut scene = Scene::healthy();
+        scene.on_small_pages(20 * GB, 0);
+        scene.available = Some(available);
+        scene.machine()
+    };
+    let helps = "The pages can be added while the server is stopped: stop it, run hugeinfo ensure again, and start it.";
+    assert!(added(&with(10 * GB)).is_err());
+    assert_eq!(ensure::while_stopped(&with(10 * GB)), Some(helps));
+    // Not even then.
+    assert_eq!(ensure::while_stopped(&with(GB)), None);
+    // It does not run.
+    let stopped = with(10 * GB).apply(&Step::Stop).expect("it runs");
+    assert_eq!(ensure::while_stopped(&stopped), None);
 }
 
 /// `ensure` cannot ask who made idle pages, so it names them.

@@ -13,7 +13,7 @@ use host::{
         configuration::RequestedPages,
         facts::Facts,
         setting::{Setting, SettingSource},
-        state::HugePages,
+        state::{HugePages, SharedMemoryType},
         visibility::Visibility,
     },
 };
@@ -244,7 +244,7 @@ fn a_tenth_of_ram() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
-            # free 287 MB of memory, or lower shared_buffers by 288MB: too little memory is available for the pool"#]])
+            # free 287 MB of memory, or lower shared_buffers by 288MB: less than 1311 MB would stay available"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
             # as huge_pages"#]]),
@@ -278,7 +278,7 @@ fn a_tenth_of_ram() {
             m.fall_back(0);
             m.available = Some(1000 * MB);
         })
-        .see("how_to_set_2", expect!["# add 235 MB of memory: too little memory is available for the pool"]),
+        .see("how_to_set_2", expect!["# add 235 MB of memory: less than 256 MB would stay available"]),
         when("available memory lacks a part of a 1 GB page", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -347,7 +347,7 @@ fn reserve() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 500 huge pages of 2 MB; 0 are available.
-            # free 166 MB of memory, or lower shared_buffers to 784MB: too little memory is available for the pool"#]])
+            # free 166 MB of memory, or lower shared_buffers to 784MB: less than 256 MB would stay available"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages still need 1000 MB; 1090 MB is available, and 256 MB should stay available.
             # as huge_pages"#]]),
@@ -358,7 +358,7 @@ fn reserve() {
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages still need 1000 MB; 1255 MB is available, and 256 MB should stay available.
             # as huge_pages"#]])
-        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 948MB: too little memory is available for the pool"]),
+        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 948MB: less than 256 MB would stay available"]),
         when("480 MB of RAM, and 1 MB is missing", |m| {
             small_host(m, 480 * MB, 150 * MB, 405 * MB);
             m.faulted_in(0);
@@ -366,7 +366,7 @@ fn reserve() {
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 480 MB of 480 MB RAM. Segments on small pages still need 150 MB; 405 MB is available, and 256 MB should stay available.
             # as huge_pages"#]])
-        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 140MB: too little memory is available for the pool"]),
+        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 140MB: less than 256 MB would stay available"]),
         when("480 MB of RAM, and a larger segment is pending", |m| {
             m.ram(480 * MB);
             m.on_huge_pages(150 * MB, 100 * MB);
@@ -378,7 +378,7 @@ fn reserve() {
             warning little_left: The pools hold 150 MB and leave 330 MB of 480 MB RAM. 200 MB is available, and 256 MB should stay available.
             # lower shared_buffers by 66MB, or free or add 56 MB of memory: too little memory is available"#]])
         .see("runbook", expect![[r#"
-            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 66 MB of memory, or lower shared_buffers by 66MB: too little memory is available for the pool
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 66 MB of memory, or lower shared_buffers by 66MB: less than 256 MB would stay available
             # lower shared_buffers by 66MB, or free or add 56 MB of memory: too little memory is available"#]]),
         when("the pool was made smaller, and another server takes memory", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
@@ -389,10 +389,10 @@ fn reserve() {
         })
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 20 GB, and other servers 9 GB; 12 GB is available.
-            # lower shared_buffers to 17119MB, or add 2335 MB of memory or swap: too little memory is available"#]])
+            # lower shared_buffers of the server on port 5433 by 2335MB, or add 2335 MB of memory or swap: too little memory is available"#]])
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=10240
-            # lower shared_buffers to 17119MB, or add 2335 MB of memory or swap: too little memory is available"#]]),
+            # lower shared_buffers of the server on port 5433 by 2335MB, or add 2335 MB of memory or swap: too little memory is available"#]]),
         when("swap holds small pages, but not the pool", |m| {
             small_host(m, 4000 * MB, 1000 * MB, 1090 * MB);
             m.faulted_in(0);
@@ -400,7 +400,7 @@ fn reserve() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 500 huge pages of 2 MB; 0 are available.
-            # free 166 MB of memory, or lower shared_buffers to 784MB: too little memory is available for the pool"#]])
+            # free 166 MB of memory, or lower shared_buffers to 784MB: less than 256 MB would stay available"#]])
         .see("memory_left", expect!["ok enough_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM."]),
         when("a fallback needs more than is available", |m| {
             m.on_huge_pages(10 * GB, 10 * GB);
@@ -524,8 +524,8 @@ fn reserve() {
             m.other(10 * GB, 4096, OFF).rss_shmem_bytes = Some(GB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. Segments on small pages still need 9 GB; 8 GB is available.
-            # add 2335 MB of memory or swap: too little memory is available"#]])
+            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. The small pages of the server on port 5433 still need 9 GB; 8 GB is available.
+            # lower shared_buffers of the server on port 5433 by 2335MB, or add 2335 MB of memory or swap: too little memory is available"#]])
         .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]),
     ]);
 }
@@ -567,7 +567,7 @@ fn pool_held_by_other_programs() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
-            # free 1311 MB of memory, or free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders): too little memory is available for the pool"#]]),
+            # free 1311 MB of memory, or free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders): less than 1311 MB would stay available"#]]),
         when("/proc/meminfo is that of a container", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -834,7 +834,7 @@ fn ram_and_a_cgroup_are_too_small() {
             m.other(8 * GB, 4096, OFF).rss_shmem_bytes = Some(100 * MB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. Segments on small pages still need 8092 MB; 5 GB is available.
+            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. The small pages of the server on port 5433 still need 8092 MB; 5 GB is available.
             # as reboot"#]]),
         when("swap on a disk holds a segment", |m| {
             m.on_small_pages(16 * GB, 0);
@@ -856,7 +856,29 @@ fn ram_and_a_cgroup_are_too_small() {
         })
         .see("memory_left", expect![[r#"
             critical will_run_out_of_memory: The segment on small pages still needs 15 GB; 9 GB is available.
-            # lower shared_buffers to 8109MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
+            # lower shared_buffers to 8109MB, or add 7455 MB of memory or swap on a disk: too little memory is available"#]]),
+        when("only another server has yet to use its memory", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.available = Some(6 * GB);
+            m.swap(0);
+            let other = m.other(20 * GB, 4096, OFF);
+            other.shared_memory_type = Some(SharedMemoryType::Sysv);
+            other.rss_shmem_bytes = Some(2 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 16 GB and leave 48 GB of 64 GB RAM. The small pages of the server on port 5433 still need 18 GB; 6 GB is available.
+            # lower shared_buffers of the server on port 5433 by 13599MB, or add 13599 MB of memory or swap: too little memory is available"#]])
+        .see("runbook", expect!["# lower shared_buffers of the server on port 5433 by 13599MB, or add 13599 MB of memory or swap: too little memory is available"]),
+        when("two other servers have yet to use their memory", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.available = Some(6 * GB);
+            m.swap(0);
+            m.other(6 * GB, 4096, OFF).rss_shmem_bytes = Some(2 * GB);
+            m.other(20 * GB, 4096, OFF).rss_shmem_bytes = Some(2 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning little_left: The pools hold 16 GB and leave 48 GB of 64 GB RAM. The small pages of other servers still need 22 GB; 6 GB is available.
+            # lower shared_buffers of the server on port 5434 by 17695MB, or add 17695 MB of memory or swap: too little memory is available"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);

@@ -43,6 +43,15 @@ fn on_huge_pages() {
             m.pool(0).below_zero = vec!["resv_hugepages"];
         })
         .see("runbook", expect!["# find out why some facts are unknown (hugeinfo_sources): /sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages: a kernel counter went below zero"]),
+        when("a counter of a pool that a healthy server does not use is below zero", |m| {
+            m.pool(1).total = 4;
+            m.pool(1).below_zero = vec!["resv_hugepages"];
+        })
+        .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."])
+        .see("pool_size", expect!["ok no_idle_pages: No idle pages are known. One pool cannot be judged: /sys/kernel/mm/hugepages/hugepages-1048576kB/resv_hugepages: a kernel counter went below zero."])
+        .see("pool_filled", expect!["ok filled: The pools hold all needed pages that this boot asked for."])
+        .see("other_servers", expect!["ok alone: No other PostgreSQL server runs on this host."])
+        .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot."]),
         when("a counter of a pool that the server does not use is below zero", |m| {
             m.on_small_pages(GB, 600);
             m.pool(1).below_zero = vec!["nr_overcommit_hugepages"];
@@ -85,8 +94,8 @@ fn on_huge_pages() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. The next start uses huge_pages = off.
-            # do nothing if huge_pages = off is intended; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"#]])
-        .see("runbook", expect!["# do nothing if huge_pages = off is intended; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"])
+            # if huge_pages = off is intended, follow the steps of hugeinfo_runbook('huge_pages=off'), because a restart alone leaves huge pages idle; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"#]])
+        .see("runbook", expect!["# if huge_pages = off is intended, follow the steps of hugeinfo_runbook('huge_pages=off'), because a restart alone leaves huge pages idle; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"])
         .see("pending_settings", expect![[r#"
             warning would_lose_at_restart: Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.
             # as restart"#]]),
@@ -95,7 +104,7 @@ fn on_huge_pages() {
         })
         .see("restart", expect![[r#"
             warning would_lose_at_restart: A restart would lose huge pages. The next start uses shared_memory_type = sysv, which cannot use huge pages.
-            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, set shared_memory_type to its running value (SHOW shared_memory_type)"#]]),
+            # if shared_memory_type = sysv is intended, follow the steps of hugeinfo_runbook('shared_memory_type=sysv'), because a restart alone leaves huge pages idle; otherwise, for the next start, set shared_memory_type to its running value (SHOW shared_memory_type)"#]]),
         when("shared_memory_type = sysv is pending on small pages", |m| {
             m.fall_back(0);
             m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use advice::{
-    answer,
-    model::{machine::Machine, step::Pending},
+    answer::{self, Answer},
+    model::{
+        machine::Machine,
+        step::{Pending, Step},
+    },
     planned::{Planned, PlannedSetting},
     runbook,
 };
@@ -449,6 +452,124 @@ fn plan_to_turn_huge_pages_off_is_followed() {
             "sysctl -w vm.nr_hugepages=0",
         ]
     );
+}
+
+/// What is planned is intended, so there is no question.
+#[test]
+fn plan_for_sysv_asks_nothing() {
+    let machine = machine(|_| {});
+    let next = Server {
+        shared_memory_type: SharedMemoryType::Sysv,
+        ..machine.state.server.clone()
+    };
+    let sysv = plan(&[("shared_memory_type", "sysv", Ok(next))]);
+    assert_eq!(
+        commands(&machine, &sysv),
+        [
+            "ALTER SYSTEM SET shared_memory_type = 'sysv';",
+            r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf",
+            RESTART,
+            "sysctl -w vm.nr_hugepages=0",
+        ]
+    );
+}
+
+/// The pool and the line were for the pages that the server asked for, even if it did not get them.
+#[test]
+fn plan_of_a_server_that_fell_back_leaves_no_pages_behind() {
+    let plan_with = |pages, change: fn(&mut Server)| {
+        let mut scene = Scene::healthy();
+        scene.on_small_pages(16 * GB, 6000);
+        scene.asked(pages);
+        let machine = scene.machine();
+        let mut next = machine.state.server.clone();
+        change(&mut next);
+        let planned = Planned {
+            settings: Vec::new(),
+            pending: Pending::Restart,
+            next,
+        };
+        commands(&machine, &planned)
+    };
+    let release = [
+        "sysctl -w vm.nr_hugepages=0",
+        r"sed -i 's/^vm\.nr_hugepages = 6000$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf",
+        RESTART,
+    ];
+    assert_eq!(
+        plan_with(6000, |next| next.huge_pages = HugePages::Off),
+        release
+    );
+    let sysv = |next: &mut Server| next.shared_memory_type = SharedMemoryType::Sysv;
+    assert_eq!(plan_with(6000, sysv), release);
+    let smaller = plan_with(6000, |next| next.shared_memory_bytes = GB);
+    assert_eq!(smaller[0], "sysctl -w vm.nr_hugepages=512");
+    let larger_pages = plan_with(6000, |next| next.huge_page_size_bytes = Some(GB));
+    assert!(
+        larger_pages.contains(&release[0].to_owned()),
+        "{larger_pages:#?}"
+    );
+    assert!(
+        larger_pages.contains(&release[1].to_owned()),
+        "{larger_pages:#?}"
+    );
+    // A line that was made for more could be for others.
+    assert_eq!(
+        plan_with(20_000, |next| next.huge_pages = HugePages::Off),
+        [RESTART]
+    );
+}
+
+/// The kernel would choose the nodes that lose pages.
+#[test]
+fn plan_of_a_bound_server_names_the_pages_that_stay() {
+    let machine = machine(|m| {
+        m.on_huge_pages(8 * GB, 8 * GB);
+        m.nodes(&[(4096, 32 * GB), (0, 32 * GB)]);
+        m.bound(&[0]);
+    });
+    let off = with(&machine, 8 * GB, HugePages::Off);
+    assert_eq!(
+        commands(&machine, &plan(&[("huge_pages", "off", Ok(off))])),
+        [
+            "ALTER SYSTEM SET huge_pages = 'off';",
+            RESTART,
+            "# after the restart, release up to 4096 huge pages of 2 MB node by node (hugeinfo_numa); /etc/sysctl.d/hugepages.conf:1 sets 4096 at boot, on all nodes together",
+        ]
+    );
+    let smaller = with(&machine, 4 * GB, HugePages::Try);
+    assert_eq!(
+        commands(
+            &machine,
+            &plan(&[("shared_buffers", "3900MB", Ok(smaller))])
+        )[2],
+        "# after the restart, release up to 2048 huge pages of 2 MB node by node (hugeinfo_numa), and keep 2048 on NUMA node 0, which the server is allowed to use; /etc/sysctl.d/hugepages.conf:1 sets 4096 at boot, on all nodes together"
+    );
+}
+
+/// A stopped server is started, not restarted.
+#[test]
+fn stopped_server_is_started_with_idle_pages_of_another_size() {
+    let running = machine(|m| {
+        m.ram(32 * GB);
+        m.on_small_pages(8 * GB, 0);
+        m.file("etc/sysctl.d/hugepages.conf", None);
+        m.pool(1).total = 20;
+        m.pool(1).free = 20;
+        m.available = Some(4 * GB);
+        m.facts.allows_alter_system = false;
+    });
+    for (machine, verb) in [
+        (running.clone(), "restart"),
+        (running.apply(&Step::Stop).expect("it runs"), "start"),
+    ] {
+        let rows = runbook::for_answer(&machine, &Answer::of(&machine));
+        let question = rows[0].instruction.as_deref().expect("a question");
+        let change = format!(
+            "if no other program needs the 20 huge pages of 1 GB that are idle, in the configuration file: huge_page_size = '1GB' and {verb} PostgreSQL; otherwise, "
+        );
+        assert!(question.starts_with(&change), "{question}");
+    }
 }
 
 #[test]
