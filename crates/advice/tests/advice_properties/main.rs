@@ -112,6 +112,7 @@ properties! {
         row_names_the_restart_of_other_servers,
         healthy_after_a_boot_with_the_others_first,
         smaller_demand_leaves_nothing_behind,
+        huge_pages_turned_off_leave_nothing_behind,
         idle_pages_are_released_without_a_stop,
         pages_of_unknown_owner_have_a_condition,
         boot_that_is_ok_starts_the_server,

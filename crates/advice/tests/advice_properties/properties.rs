@@ -2615,6 +2615,80 @@ pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> Test
     Ok(())
 }
 
+/// A plan that turns huge pages off lowers the pool and the line that were made for this server, even
+/// if it fell back, or names the pages that stay. Where the change is pending, the question names
+/// this plan.
+pub fn huge_pages_turned_off_leave_nothing_behind(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let running = &machine.state.server;
+    let size = machine.size_to_map(running);
+    prop_assume!(machine.facts.is_whole && machine.muted.is_empty());
+    prop_assume!(machine.state.next.files == Files::Valid && machine.state.next.server.is_none());
+    prop_assume!(running.asks_for_huge_pages() && size.is_some());
+    let size = size.expect("it was assumed");
+    let off = Server {
+        huge_pages: HugePages::Off,
+        ..running.clone()
+    };
+    let mut pending = machine.with_next_start(off.clone());
+    pending.state.next.pending = vec!["huge_pages".to_owned()];
+    let target = PoolTarget::of(&pending, size, &off);
+    prop_assume!(target.is_some() && machine.pool(size).is_some());
+    let target = target.expect("it was assumed");
+    let asked = machine.pages_mapped(running, size);
+    let others = target.after.total();
+    let line = target.at_boot.as_ref().map_or(Pages(0), |line| line.0);
+    let (present, half) = (others + asked, Pages(asked.0 / 2));
+    let is_for_them = (present - half..present + half).contains(&line);
+    let idle = target.persistent.min(line) - others.max(line - asked);
+    let is_much = idle * size > (others * size).percent(10)
+        && machine
+            .ram()
+            .is_some_and(|ram| idle * size > ram.percent(1));
+    prop_assume!(target.idle_for.is_none() && is_for_them && is_much);
+    let setting = PlannedSetting {
+        name: "huge_pages".to_owned(),
+        value: "off".to_owned(),
+        source: SettingSource::Default,
+        pending: Pending::Restart,
+        next: Ok(off.clone()),
+    };
+    let planned = Planned {
+        settings: vec![setting],
+        pending: Pending::Nothing,
+        next: off,
+    };
+    let rows = runbook::for_settings(machine, &planned);
+    // Other decisions come first.
+    let ours = ["for the next boot", " at boot", "release up to "];
+    let is_other = |row: &runbook::Row| {
+        let text = row.instruction.as_deref().unwrap_or_default();
+        row.step.is_none() && !ours.iter().any(|words| text.contains(words))
+    };
+    let is_first_a_step = rows.first().is_some_and(|row| row.step.is_some());
+    prop_assume!(is_first_a_step && !rows.iter().any(is_other));
+    let says = |rows: &[runbook::Row], words: &str| {
+        let mut texts = rows.iter().filter_map(|row| row.instruction.as_deref());
+        texts.any(|text| text.contains(words))
+    };
+    if machine.is_bound_to_nodes() {
+        prop_assert!(says(&rows, "release up to "), "{rows:#?}");
+    } else if let Ok(after) = machine.apply_all(&steps_of(&rows)) {
+        let has = Pages(after.pool(size).map_or(0, |pool| pool.persistent()));
+        prop_assert!(has < target.persistent, "{has} pages: {rows:#?}");
+        let asks = after.next_boot().and_then(|boot| boot.pages(size.0));
+        let asks = Pages(asks.map_or(0, |line| line.pages));
+        let by_hand = ["for the next boot", " at boot, except ", " at boot by hand"];
+        let is_by_hand = by_hand.iter().any(|words| says(&rows, words));
+        prop_assert!(asks < line || is_by_hand, "{asks} at boot: {rows:#?}");
+    }
+    let asks_question = says(&runbook_of(&pending), "if huge_pages = off is intended");
+    if asks_question {
+        let names_plan = says(&runbook_of(&pending), "hugeinfo_runbook('huge_pages=off')");
+        prop_assert!(names_plan, "{:#?}", runbook_of(&pending));
+    }
+    Ok(())
+}
+
 /// If idle pages stay after all rows, the last status announces them.
 pub fn idle_pages_that_stay_are_announced(_: &Spec, machine: &Machine) -> TestCaseResult {
     let rows = runbook_of(machine);
