@@ -37,7 +37,8 @@ impl Use<'_> {
     }
 }
 
-/// The limit with the least room, if that is less than the host has.
+/// The limit with the least room, if that is less than the host has: one that is almost reached, if
+/// there is one.
 fn tightest(machine: &Machine) -> Option<Use<'_>> {
     let facts = machine.whole()?;
     let used = |is_high| {
@@ -53,9 +54,12 @@ fn tightest(machine: &Machine) -> Option<Use<'_>> {
     let is_known =
         |used: &Use<'_>| used.limit.use_bytes < u64::MAX && used.limit.file_bytes.is_some();
     let room = |used: &Use<'_>| Bytes(used.limit.limit_bytes) - used.kept;
-    let tightest = all.filter(is_known).min_by_key(room)?;
     let available = machine.usage().and_then(|usage| usage.available);
-    (room(&tightest).0 < available.unwrap_or(u64::MAX)).then_some(tightest)
+    let is_tight = |used: &Use<'_>| room(used).0 < available.unwrap_or(u64::MAX);
+    // A large cgroup can be near its limit with more room than a small one.
+    all.filter(is_known)
+        .filter(is_tight)
+        .min_by_key(|used| (used.excess() == Bytes(0), room(used)))
 }
 
 /// The use of the cgroup with the tightest limit, and whether it is near the limit.
