@@ -333,7 +333,7 @@ pub(crate) fn for_blocked(
                 missing: if is_used {
                     missing
                 } else {
-                    memory::to_add(missing)
+                    memory::to_add(machine, missing)
                 },
                 is_bound: memory::is_not_faulted_in_a_bound(machine),
                 is_used,

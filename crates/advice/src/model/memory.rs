@@ -197,9 +197,12 @@ pub fn left(machine: &Machine) -> Option<Bytes> {
     ram.map(|ram| ram - in_pools(machine))
 }
 
-/// The RAM to add, so that this much more can be used: a part of it is kept as a [`reserve`].
-pub fn to_add(missing: Bytes) -> Bytes {
-    let parts = missing.0 / (100 - RESERVE_PERCENT) + 1;
+/// The RAM to add, so that this much more can be used: a part of it is kept as a [`reserve`]. If
+/// the use of other programs is unknown, a part is assumed to be used.
+pub fn to_add(machine: &Machine, missing: Bytes) -> Bytes {
+    let is_known = (machine.usage()).is_some_and(|usage| usage.available.is_some());
+    let used = if is_known { 0 } else { ASSUMED_USE_PERCENT };
+    let parts = missing.0 / (100 - RESERVE_PERCENT - used) + 1;
     Bytes(parts.saturating_mul(100))
 }
 
