@@ -87,8 +87,17 @@ impl Answer {
         let allowed = plan.applied_if_allowed(machine);
         let moves =
             machine.backing() == Backing::SmallPages && !CheckId::HugePages.is_muted(machine);
-        let fixes = |after: Option<&Machine>, id: CheckId| {
-            after.is_some_and(|after| !id.judge(after).status.needs_attention())
+        let fixes = |after: Option<&Machine>, id: CheckId, finding: &Finding| {
+            after.is_some_and(|after| {
+                let left = id.judge(after);
+                // A limit that is left is the finding of its own check, which has the remedy.
+                let is_of_limit = || {
+                    id == CheckId::PendingSettings
+                        && left.code != finding.code
+                        && left.code == CheckId::CgroupFaultLimit.judge(after).code
+                };
+                !left.status.needs_attention() || is_of_limit()
+            })
         };
         let is_judged = |id: CheckId| {
             machine.server_state == ServerState::Running || !id.needs_running_server()
@@ -101,8 +110,8 @@ impl Answer {
                 Ok(steps) => Remedy::Steps(Plan::of_steps(steps)),
                 Err(decision) => Remedy::NeedsDecision(decision),
             },
-            Cure::Core(_) if fixes(after.as_ref(), id) => Remedy::Steps(plan.clone()),
-            Cure::Core(_) if fixes(allowed.as_ref(), id) => {
+            Cure::Core(_) if fixes(after.as_ref(), id, finding) => Remedy::Steps(plan.clone()),
+            Cure::Core(_) if fixes(allowed.as_ref(), id, finding) => {
                 Remedy::NeedsDecision(plan.decision_about(id, machine))
             }
             Cure::Core(decide) => {

@@ -113,7 +113,7 @@ fn is_limited_above(machine: &Machine) -> bool {
 }
 
 /// The decision about a limit that is not visible.
-fn decision(machine: &Machine) -> Option<Decision> {
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let next = machine.next_start();
     let now = machine.backing().huge_page();
     let size = now.or(machine.size_asked_for(&next))?;

@@ -27,6 +27,7 @@ pub(super) const CHECK: Check = Check {
         decision(machine)
             .or_else(|| about_files(machine))
             .or_else(|| restart::decision(machine))
+            .or_else(|| limited(machine).and_then(|_| cgroup_fault_limit::decision(machine)))
     }),
     needs_running_server: false,
     counts_for_server,
@@ -100,8 +101,7 @@ fn of_files(machine: &Machine) -> Judgment {
         )
         .with(json!({ "waiting": false })),
         Files::Valid => {
-            let limited = cgroup_fault_limit::of_next_start(machine).ok();
-            let finding = match limited.filter(|found| found.status != Status::Ok) {
+            let finding = match limited(machine) {
                 Some(limited) => limited,
                 None => restart::judge(machine)?,
             };
@@ -136,6 +136,12 @@ fn of_files(machine: &Machine) -> Judgment {
             )));
         }
     })
+}
+
+/// The finding about a limit that is too low for the next start.
+fn limited(machine: &Machine) -> Option<Finding> {
+    let finding = cgroup_fault_limit::of_next_start(machine).ok();
+    finding.filter(|finding| finding.status != Status::Ok)
 }
 
 /// The settings on the command line of the running server. `None`: there are none.
