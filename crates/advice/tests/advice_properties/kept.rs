@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 27] = [
+pub const ROWS: [Row; 30] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -620,5 +620,85 @@ pub const ROWS: [Row; 27] = [
             });
         },
         stopped_server_has_a_way_back,
+    ),
+    // A limit above the cgroup is left once the pages for the pending settings are there.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.server.next.percent_of_ram = 56;
+            spec.server.next.plus_kb = 446_960;
+            spec.pools[0].persistent = Amount {
+                percent: 57,
+                plus: 0,
+            };
+            spec.others = vec![OtherSpec {
+                mb: 1631,
+                size: None,
+                has_port: false,
+                ..OTHER
+            }];
+            spec.refused = 1;
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 35,
+                plus_kb: 688_128,
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            });
+        },
+        problems_have_different_remedies,
+    ),
+    // The memory that other programs use is unknown, and assumed to be a part of RAM.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![4];
+            spec.server.next.percent_of_ram = 10;
+            spec.server.next.plus_kb = 828_832;
+            spec.server.is_on_huge_pages = false;
+            spec.server.touched_percent = 5;
+            spec.others = vec![OtherSpec {
+                pages: OtherPages::Huge(0),
+                mb: 779,
+                percent_of_ram: 35,
+                size: None,
+                has_port: false,
+                ..OTHER
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 50,
+                plus_kb: 1_048_584,
+                ..next(spec)
+            });
+            spec.boot.sysctl = Some(exact_plus(-1));
+            spec.absent = vec![6];
+        },
+        decisions_are_enough,
+    ),
+    // Two cgroups have the same room, and only the larger one is near its limit.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::Arm64k;
+            spec.host.nodes_gb = vec![32];
+            spec.host.is_small = true;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.touched_percent = 100;
+            let limit = MemoryLimitSpec {
+                percent_of_ram: 10,
+                others_mb: 0,
+                files_mb: 100,
+                swap_room_mb: None,
+                counts_hugetlb: true,
+            };
+            let larger = MemoryLimitSpec {
+                others_mb: 4000,
+                counts_hugetlb: false,
+                ..limit
+            };
+            spec.memory_limits = vec![limit, larger];
+        },
+        cgroup_near_its_limit_is_reported,
     ),
 ];
