@@ -14,12 +14,13 @@ use crate::{
         forecast::{self, Forecast},
         machine::{Machine, ServerState},
         start::{self, Fit, Reason, StartOutcome},
+        step::Step,
     },
     render,
 };
 use host::{
     server::state::SharedMemoryType,
-    units::{PageSize, capitalized, huge_pages},
+    units::{PageSize, Pages, capitalized, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -159,9 +160,16 @@ fn leaves_pages(machine: &Machine) -> bool {
 pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     machine.pending()?;
     let running = machine.with_next_start(machine.state.server.clone());
+    let kept = keep_surplus(&running).filter(|_| !start::succeeds(&running));
+    let running = match &kept {
+        Some(step) => running.apply(step).ok()?,
+        None => running,
+    };
     let fails = matches!(start::outcome(machine), StartOutcome::Fails(..));
     let is_prevented = fails || start::coming_misfit(machine).is_some();
-    if !is_prevented || !start::succeeds(&running) {
+    let is_about_surplus =
+        kept.is_some() && start::succeeds(&running.with_next_start(machine.next_start()));
+    if !is_prevented || is_about_surplus || !start::succeeds(&running) {
         return None;
     }
     // One of them alone can be the cause.
@@ -174,7 +182,7 @@ pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
             "shared_memory_type" => next.shared_memory_type = now.shared_memory_type,
             _ => return false,
         }
-        start::succeeds(&machine.with_next_start(next))
+        start::succeeds(&running.with_next_start(next))
     };
     let pending = &machine.whole_state()?.next.pending;
     let cause = pending.iter().find(without);
@@ -185,7 +193,21 @@ pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     let back: Vec<_> = back
         .map(|back| back.trim_end_matches(';').to_owned())
         .collect();
-    (!back.is_empty()).then(|| format!("undo the pending change: {}", back.join(" and ")))
+    let text = |step: Step| {
+        render::command(machine, &step).unwrap_or_else(|| render::instruction(machine, &step))
+    };
+    let kept = kept.map(text);
+    let is_known = !back.is_empty();
+    let back: Vec<_> = back.into_iter().chain(kept).collect();
+    is_known.then(|| format!("undo the pending change: {}", back.join(" and ")))
+}
+
+/// The step that makes the surplus pages persistent that the next start needs. It takes no memory.
+fn keep_surplus(machine: &Machine) -> Option<Step> {
+    let size = machine.backing().huge_page()?;
+    let target = PoolTarget::of(machine, size, &machine.next_start())?;
+    let pages = target.recommended().min(Pages(machine.pool(size)?.total));
+    (pages > target.persistent).then_some(Step::SetPool { size, pages })
 }
 
 /// The change that restores the running value or, if the server runs with sysv, sets mmap. `ALTER

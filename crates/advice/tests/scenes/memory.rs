@@ -625,7 +625,7 @@ fn pool_held_by_other_programs() {
         )
         .see("restart", expect![[r#"
             critical would_not_start: A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.
-            # free 14623 MB of memory, lower shared_buffers by 14624MB, or free some of the 1000 huge pages of 2 MB that others hold (hugeinfo_holders): too little memory is available for the pool"#]]),
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers) and sysctl -w vm.nr_hugepages=21480; otherwise, free 14623 MB of memory, lower shared_buffers by 14624MB, or free some of the 1000 huge pages of 2 MB that others hold (hugeinfo_holders): too little memory is available for the pool"#]]),
         when("huge_pages = on is pending, and the pool can grow", |m| {
             m.fall_back(0);
             m.waits(|next| {
@@ -1102,6 +1102,18 @@ fn pending_changes_and_memory() {
         .see("memory_left", expect![[r#"
             critical will_run_out_of_memory: The segment on small pages still needs 10 GB; 4 GB is available.
             # lower shared_buffers by 3359MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
+        when("it makes a shortage, and the running settings lack persistent pages", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.lowered(20_000);
+            m.asked(20_480);
+            m.available = Some(2 * GB);
+            m.swap(0);
+            m.waits(|next| next.shared_memory_bytes = 50 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; 3008 MB is available.
+            # as restart"#]])
+        .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers) and sysctl -w vm.nr_hugepages=20480; otherwise, free 9503 MB of memory, or lower shared_buffers by 9504MB: too little memory is available for the pool"]),
         when("another size is pending, and the pages for it need those at boot", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.file("etc/sysctl.d/hugepages.conf", None);
