@@ -3,11 +3,11 @@
 
 use super::oom_protection;
 use crate::{
-    decision::Decision,
+    decision::{self, Decision},
     model::{machine::Machine, memory},
     thresholds::{NEAR_CGROUP_LIMIT_PERCENT, ZFS_OF_RAM_PERCENT},
 };
-use host::{escape, linux::cgroup::memory::MemoryLimit, units::Bytes};
+use host::{escape, linux::cgroup::memory::MemoryLimit, server::state::Backing, units::Bytes};
 
 /// A cgroup of the server and its use without the file cache.
 struct Use<'m> {
@@ -97,9 +97,24 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         true => "memory.high",
         false => "the memory limit",
     };
-    Some(Decision::Text(format!(
-        "raise {what} of cgroup {} by {} MB, or let the server use less memory (shared_buffers, work_mem, max_connections)",
+    let raise = format!(
+        "raise {what} of cgroup {} by {} MB",
         escape::name(&used.limit.directory),
         by.megabytes_at_least()
-    )))
+    );
+    let counts = |at: &Machine| used.limit.counts_hugetlb || at.backing() == Backing::SmallPages;
+    // Once the new segment is in use, too.
+    let is_enough = |after: &Machine| {
+        let segment = after.segment().filter(|_| counts(after));
+        let then = segment.map_or(Bytes(0), |segment| Bytes(segment.bytes));
+        counts(machine) && machine.faulted_in.least - then >= used.excess()
+    };
+    Some(Decision::Text(
+        match decision::pending_change(machine, is_enough) {
+            Some(restart) => format!("{restart}, or {raise}"),
+            None => format!(
+                "{raise}, or let the server use less memory (shared_buffers, work_mem, max_connections)"
+            ),
+        },
+    ))
 }

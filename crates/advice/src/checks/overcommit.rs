@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::definition::{Check, Cure};
 use crate::{
-    decision::{self, Decision},
+    decision,
     finding::{Finding, Judgment, whole},
     model::{
         machine::Machine,
@@ -16,7 +16,7 @@ use host::units::Bytes;
 pub(super) const CHECK: Check = Check {
     name: "overcommit",
     judge,
-    cure: Cure::Core(decision),
+    cure: Cure::Core(decision::committed_now),
     needs_running_server: false,
     counts_for_server: |_| false,
     docs: "\
@@ -92,9 +92,4 @@ fn judge(machine: &Machine) -> Judgment {
         "pools_bytes": pools.map(|pools| pools.0),
         "taken_by_pools_bytes": taken.map(|taken| taken.0),
     })))
-}
-
-/// The decision about a higher limit.
-fn decision(machine: &Machine) -> Option<Decision> {
-    CommitLimit::of(machine).map(|limit| decision::raise_commit_limit(&limit))
 }

@@ -87,6 +87,8 @@ pub enum Decision {
         ratio: Option<u64>,
         /// The lowest ratio that is enough.
         enough: Option<u64>,
+        /// A restart that is enough.
+        pending: Option<Lower>,
     },
     /// Wait until reserved pages are in use.
     WaitForReservedPages,
@@ -497,7 +499,20 @@ pub(crate) fn raise_commit_limit(limit: &CommitLimit) -> Decision {
         missing,
         ratio: limit.ratio,
         enough: limit.ratio.and_then(lowest),
+        pending: None,
     }
+}
+
+/// Like [`raise_commit_limit`], for what is committed now.
+pub(crate) fn committed_now(machine: &Machine) -> Option<Decision> {
+    let mut decision = raise_commit_limit(&CommitLimit::of(machine)?);
+    if let Decision::AddSwap { pending, .. } = &mut decision {
+        let is_enough = |limit: CommitLimit| limit.missing() == Bytes(0);
+        *pending = pending_change(machine, |after| {
+            CommitLimit::of(after).is_some_and(is_enough)
+        });
+    }
+    Some(decision)
 }
 
 /// The decision about pools of the next boot that the host cannot hold, old or new ones.
@@ -682,11 +697,12 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
             lower_on_small_pages(machine, most - pending)
         }
     };
+    let pending = || pending_change(machine, |after| Shortage::now(after).is_none());
     let lower = match (shortage.is_by_others(), shortage.can_swap()) {
         (true, true) => lower_other(machine, most),
         // A part of the reserve is missing, which swap does not hold.
         (true, false) => lower_other(machine, most + shortage.swap),
-        (false, _) => pending_change(machine).or(lower),
+        (false, _) => pending().or(lower),
     };
     let size = size.or(machine.default_size());
     Decision::LowerSharedBuffers {
@@ -708,9 +724,12 @@ fn lower_other(machine: &Machine, missing: Bytes) -> Option<Lower> {
         .then(|| Lower::OfOther(Name::of(machine, server), missing.megabytes_at_least().max(1)))
 }
 
-/// A restart with the pending settings, if it is certain to succeed and to end the shortage once
-/// the pages that this server gives up have been released.
-fn pending_change(machine: &Machine) -> Option<Lower> {
+/// A restart with the pending settings, if they need less memory, and it is certain to succeed and
+/// to end a shortage once the pages that this server gives up have been released.
+pub(crate) fn pending_change(
+    machine: &Machine,
+    ends_shortage: impl Fn(&Machine) -> bool,
+) -> Option<Lower> {
     // Idle pages of a bound server are released by node.
     let next = machine.pending().filter(|_| !machine.is_bound_to_nodes());
     let next = Bytes(next?.shared_memory_bytes);
@@ -725,7 +744,7 @@ fn pending_change(machine: &Machine) -> Option<Lower> {
         let pages = Pages(after.pool(size)?.persistent()) - given_up;
         after = after.apply(&Step::SetPool { size, pages }).ok()?;
     }
-    (less > Bytes(0) && Shortage::now(&after).is_none()).then_some(Lower::Pending(less.0 >> 20))
+    (less > Bytes(0) && ends_shortage(&after)).then_some(Lower::Pending(less.0 >> 20))
 }
 
 /// Lowers `shared_buffers` of a server on small pages, if that is enough. A segment that fits into

@@ -164,6 +164,7 @@ impl fmt::Display for Decision {
                 missing,
                 ratio,
                 enough,
+                pending,
             } => {
                 let megabytes = missing.megabytes_at_least();
                 let swap = format!("add {megabytes} MB of swap");
@@ -171,7 +172,9 @@ impl fmt::Display for Decision {
                 let lower = "lower committed memory by as much".to_owned();
                 let kilobytes = "raise vm.overcommit_kbytes by as much".to_owned();
                 let kilobytes = ratio.is_none().then_some(kilobytes);
-                write!(f, "{}", one_of([raise, Some(swap), kilobytes, Some(lower)]))?;
+                let restart = pending.map(|pending| pending.to_string());
+                let ways = one_of([restart, raise, Some(swap), kilobytes, Some(lower)]);
+                write!(f, "{ways}")?;
                 match ratio {
                     Some(ratio) if *ratio < 100 && enough.is_none() => write!(
                         f,

@@ -1619,8 +1619,13 @@ pub fn decisions_are_enough(_: &Spec, machine: &Machine) -> TestCaseResult {
                     matches!(other, Decision::RaiseMemoryLimit { .. })
                 })?;
             }
-            Decision::AddSwap { missing, .. } => {
+            Decision::AddSwap {
+                missing, pending, ..
+            } => {
                 prop_assert!(*missing > Bytes(0), "{decision:?}");
+                if pending.is_some() {
+                    prop_assert!(machine.apply(&Step::Restart).is_ok(), "{decision:?}");
+                }
                 if let Ok(usage) = &mut followed.state.usage {
                     let more = |bytes: u64| bytes.saturating_add(missing.0);
                     usage.swap_total = usage.swap_total.map(more);

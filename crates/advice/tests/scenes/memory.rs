@@ -1114,6 +1114,36 @@ fn pending_changes_and_memory() {
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, the segment takes 50 GB; 3008 MB is available.
             # as restart"#]])
         .see("runbook", expect!["# undo the pending change: set shared_buffers to its running value (SHOW shared_buffers) and sysctl -w vm.nr_hugepages=20480; otherwise, free 9503 MB of memory, or lower shared_buffers by 9504MB: too little memory is available for the pool"]),
+        when("it ends a shortage of the cgroup", |m| {
+            m.on_small_pages(10 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            m.memory_limit(11 * GB, 10 * GB + 800 * MB, 0);
+            m.waits(|next| next.shared_memory_bytes = 4 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            warning near_cgroup_limit: Cgroup /sys/fs/cgroup/pg uses 11 GB of its memory limit of 11 GB, without the file cache.
+            # restart PostgreSQL (its pending settings need 6144 MB less), or raise the memory limit of cgroup /sys/fs/cgroup/pg by 358 MB"#]]),
+        when("the shortage of the cgroup is larger", |m| {
+            m.on_small_pages(10 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            m.memory_limit(11 * GB, 10 * GB + 800 * MB, 0);
+            m.waits(|next| next.shared_memory_bytes = 10 * GB - 100 * MB);
+        })
+        .see("memory_left", expect![[r#"
+            warning near_cgroup_limit: Cgroup /sys/fs/cgroup/pg uses 11 GB of its memory limit of 11 GB, without the file cache.
+            # raise the memory limit of cgroup /sys/fs/cgroup/pg by 358 MB, or let the server use less memory (shared_buffers, work_mem, max_connections)"#]]),
+        when("it ends a shortage of the commit limit", |m| {
+            m.on_small_pages(16 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            m.strict(39 * GB);
+            m.waits(|next| next.shared_memory_bytes = 8 * GB);
+        })
+        .see("overcommit", expect![[r#"
+            warning near_commit_limit: Strict overcommit: 39 GB of 40 GB is committed.
+            # restart PostgreSQL (its pending settings need 8192 MB less), set vm.overcommit_ratio to 51, add 287 MB of swap, or lower committed memory by as much"#]]),
         when("another size is pending, and the pages for it need those at boot", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.file("etc/sysctl.d/hugepages.conf", None);
