@@ -268,7 +268,7 @@ impl Lower {
     }
 
     /// Lowers `shared_buffers` so that the segment needs this many pages less. `None`: it does not
-    /// need as many.
+    /// need as many, or nothing has to be lowered.
     pub(crate) fn by_pages(
         machine: &Machine,
         size: PageSize,
@@ -281,7 +281,7 @@ impl Lower {
         let setting = machine.state.next_start().huge_page_size_bytes;
         let multiple = setting.filter(|bytes| (1..size.0).contains(bytes));
         let fits = Bytes(fits - fits % multiple.unwrap_or(1));
-        (required > fewer)
+        (Pages(0) < fewer && fewer < required)
             .then(|| Self::by_bytes(machine, segment - fits))
             .flatten()
     }
@@ -748,7 +748,8 @@ pub(crate) fn pending_change(
 }
 
 /// Lowers `shared_buffers` of a server on small pages, if that is enough. A segment that fits into
-/// the huge pages that are available needs no small pages.
+/// the huge pages that are available needs no small pages. `None`: it is not, or nothing has to be
+/// lowered.
 fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
     let next = machine.next_start();
     if let Some(size) = machine.size_to_map(&next) {
@@ -762,7 +763,8 @@ fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
     }
     let small = Bytes(machine.state.needed_bytes()) - missing;
     let still = memory::missing_once_stopped(machine, Bytes(0), small);
-    Lower::by_bytes(machine, missing).filter(|_| still.unwrap_or_default() == Bytes(0))
+    let is_enough = missing > Bytes(0) && still.unwrap_or_default() == Bytes(0);
+    Lower::by_bytes(machine, missing).filter(|_| is_enough)
 }
 
 fn short_of(machine: &Machine, missing: Bytes, is_least: bool, can_swap: bool) -> Decision {

@@ -1777,6 +1777,8 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
     larger.into_iter().for_each(|bytes| *bytes -= by);
     let mut followed = machine.with_next_start(next);
     followed.state.next.from_files = from_files;
+    // Something else can prevent the restart that makes it effective.
+    let can_restart = followed.apply(&Step::Restart).is_ok();
     // After the move to other pages, something else can be missing.
     still_asks_for(name, &followed, decision, |other| match (decision, other) {
         (
@@ -1791,6 +1793,7 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
         {
             !or_at_boot
         }
+        (_, Decision::LowerSharedBuffers { lower: None, .. }) => can_restart,
         (_, other) => matches!(
             other,
             Decision::LowerSharedBuffers { .. } | Decision::FreeMemory { .. }

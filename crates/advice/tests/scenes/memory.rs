@@ -1102,6 +1102,19 @@ fn pending_changes_and_memory() {
         .see("memory_left", expect![[r#"
             critical will_run_out_of_memory: The segment on small pages still needs 10 GB; 4 GB is available.
             # lower shared_buffers by 3359MB, or add 7455 MB of memory or swap: too little memory is available"#]]),
+        when("it would end a shortage, but not that of a cgroup", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.off();
+            m.faulted_in(20 * GB);
+            m.available = Some(15 * GB);
+            m.swap(0);
+            m.memory_limit(18 * GB, 17 * GB, 0);
+            m.waits(|next| next.shared_memory_bytes = 20 * GB);
+        })
+        .see("memory_left", expect![[r#"
+            critical will_run_out_of_memory: The segment on small pages still needs 20 GB; 15 GB is available.
+            # add 6431 MB of memory or swap: too little memory is available"#]]),
         when("it makes a shortage, and the running settings lack persistent pages", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.lowered(20_000);
