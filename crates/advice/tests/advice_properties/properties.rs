@@ -1160,6 +1160,7 @@ fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCase
                     "nr_hugepages",
                     "let the node have",
                     "at boot by hand",
+                    "on the host, allocate",
                     "that no visible server holds",
                 ];
                 pages.iter().any(|word| line.contains(word))
