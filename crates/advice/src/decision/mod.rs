@@ -757,7 +757,9 @@ fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
         let lacking = required - available(machine, size);
         let fits = memory::missing_once_stopped(machine, Bytes(0), Bytes(0));
         let fits = fits.unwrap_or_default() == Bytes(0);
-        let is_allowed = !limits::exceed_fault_limit(machine, size, required - lacking);
+        let mapped = required - lacking;
+        let is_allowed = !limits::exceed_fault_limit(machine, size, mapped)
+            && memory::missing_for_huge_pages(machine, mapped * size).is_none();
         if fits && is_allowed && Pages(0) < lacking && lacking * size < missing {
             return Lower::by_pages(machine, size, required, lacking);
         }
