@@ -720,8 +720,12 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
 fn lower_other(machine: &Machine, missing: Bytes) -> Option<Lower> {
     let (server, _) = memory::yet_to_fault_in(machine).max_by_key(|(_, bytes)| *bytes)?;
     let segment = Bytes(server.segment.as_ref()?.bytes);
-    (missing < segment)
-        .then(|| Lower::OfOther(Name::of(machine, server), missing.megabytes_at_least().max(1)))
+    (missing < segment).then(|| {
+        Lower::OfOther(
+            Name::of(machine, server),
+            missing.megabytes_at_least().max(1),
+        )
+    })
 }
 
 /// A restart with the pending settings, if they need less memory, and it is certain to succeed and
