@@ -201,8 +201,9 @@ sub compare_pools
 		  : POSIX::ceil($real->{bytes} / ($kb * 1024));
 		my $numbers = pool_numbers($kernel, $own, $required);
 		$numbers->{recommended_nr_hugepages} += $seen->{wanted_by_others} - pages_of_others($kb) if $kb == default_page_kb();
-		# A server that was turned off is no demand.
-		$numbers->{recommended_nr_hugepages} -= $required if $seen->{status}{huge_pages} eq 'off';
+		# A server that keeps huge pages off is no demand.
+		$numbers->{recommended_nr_hugepages} -= $required
+		  if $seen->{status}{huge_pages} eq 'off' || $seen->{status}{shared_memory_type} eq 'sysv';
 		my %expected = (
 			(map { ("${_}_pages" => $kernel->{$_}) } qw(total free reserved surplus overcommit)),
 			%$numbers,
