@@ -85,8 +85,9 @@ impl Answer {
         };
         let after = after.map(|after| after.at_next_start());
         let allowed = plan.applied_if_allowed(machine);
-        let moves =
-            machine.backing() == Backing::SmallPages && !CheckId::HugePages.is_muted(machine);
+        let moves = machine.backing() == Backing::SmallPages
+            && !machine.is_kept_off()
+            && !CheckId::HugePages.is_muted(machine);
         let fixes = |after: Option<&Machine>, id: CheckId, finding: &Finding| {
             after.is_some_and(|after| {
                 let left = id.judge(after);

@@ -54,17 +54,17 @@ impl Section {
         let purpose = purpose
             .split_once(". ")
             .map_or(&*purpose, |(first, _)| first);
-        let advice = paragraphs.find(|paragraph| paragraph.starts_with("**What to do.**"));
-        let advice = advice.filter(|_| status != "ok").unwrap_or_default();
+        let is_advice = |paragraph: &&str| paragraph.starts_with("**What to do.**");
+        let advice = paragraphs.skip_while(|paragraph| !is_advice(paragraph));
+        let advice = advice.filter(|_| status != "ok").map(str::to_owned);
         let title = self.title;
-        let parts = [
+        let first = [
             format!("{}.", purpose.trim_end_matches('.')),
             format!("`{code}` ({status}): {meaning}."),
-            advice.to_owned(),
-            format!("For everything about this check, explain `{title}`."),
         ];
-        let parts = parts.iter().filter(|part| !part.is_empty());
-        let parts: Vec<_> = parts.map(|part| reflowed(part)).collect();
+        let last = format!("For everything about this check, explain `{title}`.");
+        let parts = first.into_iter().chain(advice).chain([last]);
+        let parts: Vec<_> = parts.map(|part| reflowed(&part)).collect();
         Some(format!("## {title}\n\n{}\n", parts.join("\n\n")))
     }
 }

@@ -11,13 +11,13 @@ use crate::{
     decision::Decision,
     finding::{Finding, Judgment, Status, Unknown, whole},
     model::{
-        demand,
+        demand::{self, Demands},
         machine::{Machine, ServerState},
     },
 };
 use host::{
     server::{setting::SettingSource, state::Files},
-    units::huge_pages,
+    units::{Bytes, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -174,9 +174,11 @@ fn without_command_line(machine: &Machine) -> Option<Finding> {
 pub(crate) fn about_files(machine: &Machine) -> Option<Decision> {
     without_command_line(machine)?;
     let files = machine.state.next.from_files.as_ref()?;
-    let pages = machine.size_to_map(files).map(|size| {
-        let pages = huge_pages(demand::pages_from_files(machine, size, files), size);
-        format!(", or allocate {pages} for them")
+    let pages = machine.size_to_map(files).and_then(|size| {
+        let pages = demand::pages_from_files(machine, size, files);
+        let demands = Demands::at_boot(machine, size, files)?;
+        let can_hold = demands.missing_at_boot(machine, pages) == Some(Bytes(0));
+        can_hold.then(|| format!(", or allocate {} for them", huge_pages(pages, size)))
     });
     Some(Decision::Text(format!(
         "before a start without the options of the command line, correct the settings in the files{}",

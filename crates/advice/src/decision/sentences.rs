@@ -14,6 +14,9 @@ impl fmt::Display for Lower {
         match self {
             Self::To(megabytes) => write!(f, "lower shared_buffers to {megabytes}MB"),
             Self::By(megabytes) => write!(f, "lower shared_buffers by {megabytes}MB"),
+            Self::InFiles(megabytes) => {
+                write!(f, "lower shared_buffers in the files by {megabytes}MB")
+            }
             Self::Pending(megabytes) => write!(
                 f,
                 "restart PostgreSQL (its pending settings need {megabytes} MB less)"
@@ -82,7 +85,10 @@ impl fmt::Display for Decision {
                 let at_boot = or_at_boot.then(|| "set the pool at boot".to_owned());
                 let ways = one_of([free, lower, others.map(held), add, at_boot]);
                 match reserve {
-                    Some(reserve) => write!(f, "{ways}: less than {reserve} would stay available"),
+                    Some(reserve) => write!(
+                        f,
+                        "{ways}: with the pool, less than {reserve} would stay available"
+                    ),
                     None => write!(f, "{ways}: too little memory is available for the pool"),
                 }
             }

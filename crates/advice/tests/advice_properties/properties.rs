@@ -1756,7 +1756,7 @@ fn still_asks_for(
 fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> TestCaseResult {
     let buffers = machine.facts.shared_buffers_bytes;
     let by = match lower {
-        Lower::By(mb) => mb << 20,
+        Lower::By(mb) | Lower::InFiles(mb) => mb << 20,
         Lower::To(mb) => {
             prop_assert!(mb << 20 < buffers, "{decision:?} of {}", Bytes(buffers));
             buffers - (mb << 20)

@@ -60,7 +60,7 @@ fn small_hosts_keep_memory_for_the_system() {
     assert_eq!(added(&with(544 * MB)), Ok(Pages(272)));
     assert_eq!(
         added(&with(546 * MB)),
-        Err("free 2 MB of memory, or lower shared_buffers by 2MB: less than 256 MB would stay available".to_owned())
+        Err("free 2 MB of memory, or lower shared_buffers by 2MB: with the pool, less than 256 MB would stay available".to_owned())
     );
 }
 

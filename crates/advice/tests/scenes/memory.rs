@@ -244,7 +244,7 @@ fn a_tenth_of_ram() {
         )
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.
-            # free 287 MB of memory, or lower shared_buffers by 288MB: less than 1311 MB would stay available"#]])
+            # free 287 MB of memory, or lower shared_buffers by 288MB: with the pool, less than 1311 MB would stay available"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. 0 bytes is available, and 1311 MB should stay available.
             # as huge_pages"#]]),
@@ -278,7 +278,7 @@ fn a_tenth_of_ram() {
             m.fall_back(0);
             m.available = Some(1000 * MB);
         })
-        .see("how_to_set_2", expect!["# add 235 MB of memory: less than 256 MB would stay available"]),
+        .see("how_to_set_2", expect!["# add 235 MB of memory: with the pool, less than 256 MB would stay available"]),
         when("available memory lacks a part of a 1 GB page", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -347,7 +347,7 @@ fn reserve() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 500 huge pages of 2 MB; 0 are available.
-            # free 166 MB of memory, or lower shared_buffers to 784MB: less than 256 MB would stay available"#]])
+            # free 166 MB of memory, or lower shared_buffers to 784MB: with the pool, less than 256 MB would stay available"#]])
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages still need 1000 MB; 1090 MB is available, and 256 MB should stay available.
             # as huge_pages"#]]),
@@ -358,7 +358,7 @@ fn reserve() {
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM. Segments on small pages still need 1000 MB; 1255 MB is available, and 256 MB should stay available.
             # as huge_pages"#]])
-        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 948MB: less than 256 MB would stay available"]),
+        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 948MB: with the pool, less than 256 MB would stay available"]),
         when("480 MB of RAM, and 1 MB is missing", |m| {
             small_host(m, 480 * MB, 150 * MB, 405 * MB);
             m.faulted_in(0);
@@ -366,7 +366,7 @@ fn reserve() {
         .see("memory_left", expect![[r#"
             warning little_left: The pools hold 0 bytes and leave 480 MB of 480 MB RAM. Segments on small pages still need 150 MB; 405 MB is available, and 256 MB should stay available.
             # as huge_pages"#]])
-        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 140MB: less than 256 MB would stay available"]),
+        .see("runbook", expect!["# free 1 MB of memory, or lower shared_buffers to 140MB: with the pool, less than 256 MB would stay available"]),
         when("480 MB of RAM, and a larger segment is pending", |m| {
             m.ram(480 * MB);
             m.on_huge_pages(150 * MB, 100 * MB);
@@ -378,7 +378,7 @@ fn reserve() {
             warning little_left: The pools hold 150 MB and leave 330 MB of 480 MB RAM. 200 MB is available, and 256 MB should stay available.
             # lower shared_buffers by 66MB, or free or add 56 MB of memory: too little memory is available"#]])
         .see("runbook", expect![[r#"
-            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 66 MB of memory, or lower shared_buffers by 66MB: less than 256 MB would stay available
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 66 MB of memory, or lower shared_buffers by 66MB: with the pool, less than 256 MB would stay available
             # lower shared_buffers by 66MB, or free or add 56 MB of memory: too little memory is available"#]]),
         when("the pool was made smaller, and another server takes memory", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
@@ -400,7 +400,7 @@ fn reserve() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 500 huge pages of 2 MB; 0 are available.
-            # free 166 MB of memory, or lower shared_buffers to 784MB: less than 256 MB would stay available"#]])
+            # free 166 MB of memory, or lower shared_buffers to 784MB: with the pool, less than 256 MB would stay available"#]])
         .see("memory_left", expect!["ok enough_left: The pools hold 0 bytes and leave 4000 MB of 4000 MB RAM."]),
         when("a fallback needs more than is available", |m| {
             m.on_huge_pages(10 * GB, 10 * GB);
@@ -567,7 +567,7 @@ fn pool_held_by_other_programs() {
         })
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.
-            # free 1311 MB of memory, or free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders): less than 1311 MB would stay available"#]]),
+            # free 1311 MB of memory, or free some of the 25600 huge pages of 2 MB that others hold (hugeinfo_holders): with the pool, less than 1311 MB would stay available"#]]),
         when("/proc/meminfo is that of a container", |m| {
             m.fall_back(25_600);
             m.asked(25_600);

@@ -227,10 +227,10 @@ fn way_back_is_the_running_value() {
         })
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=75
-            # before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for them
+            # before a start without the options of the command line, correct the settings in the files
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 75 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # free 31881 MB of memory, or lower shared_buffers by 31882MB: too little memory is available for the pool"#]]),
+            # free 31881 MB of memory, or lower shared_buffers in the files by 31882MB: too little memory is available for the pool"#]]),
         when("the server was started with try, and there are too few pages", |m| {
             m.ram(16 * GB);
             m.on_small_pages(8 * GB, 1000);
