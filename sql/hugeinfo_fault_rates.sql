@@ -24,7 +24,7 @@ DECLARE
     state text;
     hint text;
 BEGIN
-    FOREACH duration IN ARRAY ARRAY['0', '-1 second', '1 hour 1 microsecond', '178000000 years', '1 month', '-1 month 30 days'] LOOP
+    FOREACH duration IN ARRAY ARRAY['0', '-1 second', '1 hour 1 microsecond', '178000000 years', '-178000000 years', '1 month', '-1 month 30 days', '1 day -25 hours'] LOOP
         BEGIN
             PERFORM hugeinfo_fault_rates(duration::interval);
             RAISE EXCEPTION '% was taken', duration;

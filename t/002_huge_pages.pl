@@ -80,6 +80,9 @@ SKIP:
 		next if $status eq 'ok';
 		like($seen->{status}{reason}, qr/^$spare huge pages .* are idle/, "$name: the reason names the idle pages");
 		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{wanted_by_others} ]}\b/, "$name: the remedy has the correct number");
+		my @figures = map { "evidence ->> '$_'" } qw(persistent_pages needed_pages idle_bytes);
+		is($node->safe_psql('postgres', sprintf q(SELECT %s FROM hugeinfo_checks WHERE name = 'pool_size'), join ', ', @figures),
+			join('|', $seen->{kernel}{$kb}{total}, $need + $seen->{wanted_by_others}, $spare * $kb * 1024), "$name: the evidence");
 	}
 }
 

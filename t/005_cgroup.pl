@@ -173,6 +173,9 @@ SKIP:
 		}, $name);
 	names_limit($seen->{status}{reason}, 'bomb', $limit, $name);
 	like($seen->{status}{remedy}, qr{\Q$directory{bomb}\E/hugetlb\.}, "$name: the remedy names the limit");
+	my @figures = map { "evidence ->> '$_'" } qw(page_size_bytes cgroup cgroup_limit_bytes wanted_bytes);
+	is($node->safe_psql('postgres', sprintf q(SELECT %s FROM hugeinfo_checks WHERE name = 'cgroup_fault_limit'), join ', ', @figures),
+		join('|', $page, $directory{bomb}, $limit, $need * $page), "$name: the evidence");
 	my ($exit, undef, $error) = $node->psql('postgres', $touch);
 	isnt($exit, 0, "$name: a query fails");
 	like($error, qr/could not read blocks? \d+|connection to server was lost|terminat/, "$name: with this error");

@@ -123,6 +123,14 @@ sub begin_stopped
 	$_->close for $idle, $busy, $comes;
 }
 
+# PostgreSQL 17 and newer have infinite intervals. sql/hugeinfo_fault_rates.sql has other invalid ones.
+for my $duration ($sql->value('SHOW server_version_num') >= 170000 ? ('infinity', '-infinity') : ())
+{
+	my ($state) = $sql->error_of("SELECT * FROM hugeinfo_fault_rates('$duration')");
+	is($state, '22023', "invalid durations: $duration");
+}
+cmp_ok($sql->value(q(SELECT count(*) FROM hugeinfo_fault_rates('1 microsecond'))), '>', 3, 'the shortest duration');
+
 # The maximum duration is valid, and so are durations that only look longer.
 for my $duration ('1 hour', '1 day -23 hours', '1 month -30 days 1 hour')
 {

@@ -417,10 +417,26 @@ SKIP:
 	is_deeply([ @$row{qw(shortfall_pages recommended_nr_hugepages fits_after_restart)} ],
 		[ $row->{required_pages} - $pages, $row->{required_pages}, 'f' ], "$name: more pages would be missing");
 
+	# With the largest shared_buffers for a number of pages, the server starts. With one block more, it
+	# does not.
+	my $given = $pages + 5;
+	my ($fit) = HugeInfo::Session->new($node)->rows("SELECT * FROM hugeinfo_fit($given)");
+	is_deeply([ @$fit{qw(page_size_bytes available_pages required_pages)} ], [ $kb * 1024, $given, $given ], 'fit: uses all pages');
+	is(planned(shared_buffers => $fit->{shared_buffers}), $fit->{segment_bytes}, 'fit: as planned');
+	set_mix("huge_pages = on\nshared_buffers = $fit->{shared_buffers}\n");
+	$node->stop;
+	pools_of_one_size($kb, $given);
+	($started) = starts($node);
+	ok($started, "fit: starts with $fit->{shared_buffers} on $given pages");
+	is(segment($node->{_pid})->{bytes}, $given * $kb * 1024, 'fit: on all pages');
+	$node->stop;
+	set_mix("huge_pages = on\nshared_buffers = " . ($fit->{shared_buffers_bytes} / 1024 + 8) . "kB\n");
+	($started) = starts($node);
+	ok(!$started, 'fit: does not start with one block more');
 	set_mix('');
 	$node->start;
 	set_pool($kb, 0);
-	leaves_nothing($name);
+	leaves_nothing('fit');
 }
 
 # Many plans at once.

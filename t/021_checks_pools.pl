@@ -219,7 +219,7 @@ SKIP:
 	like($status, qr/^(warning|critical)$/, "$name: the status of memory_left");
 	my $others = pages_of_others($kb) * $page;
 	compare_check($checks, 'memory_left', { evidence => { memory_total_bytes => ram_bytes(), pools_bytes => $others, left_bytes => ram_bytes() - $others }, status => $status }, $name);
-	compare_restart($node, $checks, $kb, { status => 'warning', remedy => qr/^# .*lower shared_buffers to \d+MB.*: (?:too little memory is|less than .* would stay) available/ }, { status => 'warning' }, $name);
+	compare_restart($node, $checks, $kb, { status => 'warning', remedy => qr/^# .*lower shared_buffers to \d+MB.*: (?:too little memory is|with the pool, less than .* would stay) available/ }, { status => 'warning' }, $name);
 	is_deeply([ map { $_->{name} } grep { ($_->{remedy} // '') =~ /nr_hugepages\s*=\s*\d|echo \d+ > \S*nr_hugepages/ } values %$checks ],
 		[], "$name: no remedy sets a pool that leaves too little memory");
 	# follows the remedy

@@ -254,7 +254,12 @@ SKIP:
 	$sql = HugeInfo::Session->new($node);
 	is($adj->($sql->pid), $environment{PG_OOM_ADJUST_VALUE}, "$name: a new backend has the value in the remedy");
 	isnt($adj->($node->{_pid}), $adj->($sql->pid), "$name: the postmaster keeps its value");
-	settled_check($sql, 'oom_protection', sub { return { oom_score_adj_of_postmaster => $adjust } }, { status => 'ok' }, $name) if $can_protect;
+	my $evidence = sub {
+		return {
+			oom_score_adj_of_postmaster => $adjust,
+			least_oom_score_adj_of_others => min(map { $adj->($_) } grep { $_ != $node->{_pid} } family($node->{_pid})) };
+	};
+	settled_check($sql, 'oom_protection', $evidence, { status => 'ok' }, $name) if $can_protect;
 }
 
 SKIP:
