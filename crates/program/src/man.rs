@@ -58,7 +58,7 @@ mod tests {
         for (verb, expected) in [
             (
                 "report",
-                "hugeinfo report [-c <NAME=VALUE>] [-D <DATADIR>] [--cluster <VERSION/NAME>] [--pg <MAJOR>] [--bindir <DIR>] [--before <FILE>] [--help]",
+                "hugeinfo report [-c <NAME=VALUE>] [-D <DATADIR>] [--cluster <VERSION/NAME>] [--bindir <DIR>] [--before <FILE>] [--help]",
             ),
             ("explain", "hugeinfo explain <CODE>"),
         ] {
