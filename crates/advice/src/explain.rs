@@ -62,7 +62,7 @@ impl Section {
             format!("{}.", purpose.trim_end_matches('.')),
             format!("`{code}` ({status}): {meaning}."),
         ];
-        let last = format!("For everything about this check, explain `{title}`.");
+        let last = format!("To read the whole section, use the name of the check: `{title}`.");
         let parts = first.into_iter().chain(advice).chain([last]);
         let parts: Vec<_> = parts.map(|part| reflowed(&part)).collect();
         Some(format!("## {title}\n\n{}\n", parts.join("\n\n")))
@@ -74,7 +74,7 @@ fn names(cell: &'static str) -> impl Iterator<Item = &'static str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The section of a check, or what the checks with a code have about it, in Markdown. `None`: there
+/// The section of a check, or the entries about a code in all sections, in Markdown. `None`: there
 /// is no such check or code.
 ///
 /// ```

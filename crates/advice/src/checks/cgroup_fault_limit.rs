@@ -50,8 +50,8 @@ read this counter.
 | `not_limited`, `no_huge_pages` | ok | no limit is too low |
 
 **What to do.** Raise the limit now; in Kubernetes it is `hugepages-2Mi` of the pod. Or lower
-`shared_buffers`. A limit on reservations (`rsvd`) that is equally low makes it harmless: `mmap`
-fails immediately, and `huge_pages = try` falls back.
+`shared_buffers`. This limit does no harm if the limit on reservations (`rsvd`) is equally low,
+because `mmap` then fails immediately, and `huge_pages = try` falls back.
 ",
 };
 
@@ -145,7 +145,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
             let finding = match next.huge_pages {
                 HugePages::Off => Finding::ok(
                     "limited",
-                    format!("{text} It does no harm: {start} would not get huge pages."),
+                    format!("{text} This does no harm, because {start} would not get huge pages."),
                 ),
                 HugePages::On | HugePages::Try => Finding::warning(
                     "limit_above",
@@ -187,7 +187,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         }
         StartOutcome::SmallPages(..) | StartOutcome::Fails(..) => Finding::ok(
             "limited",
-            format!("{mapped} The limit does no harm: {start} would not get huge pages."),
+            format!("{mapped} This does no harm, because {start} would not get huge pages."),
         ),
     };
     Ok(finding.with(evidence(&breach, size)))

@@ -37,8 +37,8 @@ impl Use<'_> {
     }
 }
 
-/// The limit with the least room, if that is less than the host has: one that is almost reached, if
-/// there is one.
+/// The limit with the least room, if that is less than the host has. A limit that is almost reached
+/// comes first.
 fn tightest(machine: &Machine) -> Option<Use<'_>> {
     let facts = machine.whole()?;
     let used = |is_high| {
@@ -103,7 +103,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         by.megabytes_at_least()
     );
     let counts = |at: &Machine| used.limit.counts_hugetlb || at.backing() == Backing::SmallPages;
-    // Once the new segment is in use, too.
+    // The restart also has to be enough once the new segment is in use.
     let is_enough = |after: &Machine| {
         let segment = after.segment().filter(|_| counts(after));
         let then = segment.map_or(Bytes(0), |segment| Bytes(segment.bytes));

@@ -16,7 +16,10 @@ use crate::{
         start::{self, Fit, StartOutcome},
     },
 };
-use host::{escape, units::Bytes};
+use host::{
+    escape,
+    units::{Bytes, capitalized},
+};
 
 pub(super) const CHECK: Check = Check {
     name: "memory_left",
@@ -27,10 +30,11 @@ pub(super) const CHECK: Check = Check {
     docs: "\
 Looks at the memory that is available, and at the memory limits of the server's cgroups
 (`memory.max`, v1 `memory.limit_in_bytes`), with their use. Over time, servers use their whole
-segments. Segments on 4 kB pages that are not in use yet still count as available memory. After
-that, [the reserve](advice.md#the-reserve) should stay available. From `memory.high` on, the kernel
-throttles the processes of a cgroup and reclaims their memory. The memory of ZFS (`arcstats`) is
-named if it is more than 10% of RAM, because no other figure includes it.
+segments. Parts of segments on 4 kB pages that are not in use yet still count as available memory.
+Once they are in use, [the reserve](advice.md#the-reserve) should still be available. If a cgroup
+uses more than `memory.high`, the kernel throttles its processes and reclaims their memory. The
+memory of ZFS (`arcstats`) is named if it is more than 10% of RAM, because no other figure includes
+it.
 
 | code | status | meaning |
 |---|---|---|
@@ -38,7 +42,7 @@ named if it is more than 10% of RAM, because no other figure includes it.
 | `little_left` | warning | the reserve does not stay available, or only other servers need more than is available |
 | `will_swap` | warning | the segment exceeds the memory limit of a cgroup, and the rest will swap |
 | `will_run_out_of_memory` | critical | the segment on 4 kB pages still needs more than memory and swap can hold |
-| `would_run_out_of_memory` | critical | after a restart, the segment on 4 kB pages takes more than memory, swap or a cgroup hold |
+| `would_run_out_of_memory` | critical | after a restart, the segment on 4 kB pages takes more than memory and swap, or a cgroup, can hold |
 | `near_cgroup_limit` | warning | a cgroup uses more than 95% of its memory limit, or of `memory.high`, without the file cache |
 | `cgroup_out_of_memory` | critical | the segment exceeds the memory limit of a cgroup, and the OOM killer will kill a process |
 
@@ -106,9 +110,8 @@ fn of_pools(machine: &Machine) -> Judgment {
                     shortage.available, shortage.reserve
                 ),
                 untouched => format!(
-                    "{text} {} still need {}{untouched}; {}",
-                    who_needs_it(machine, &shortage),
-                    memory::at_least(shortage.is_least),
+                    "{text} {}; {}",
+                    who_needs(machine, &shortage, untouched),
                     shortage.is_available()
                 ),
             },
@@ -133,15 +136,19 @@ fn of_pools(machine: &Machine) -> Judgment {
     })))
 }
 
-/// The servers that have yet to take the memory that is missing.
-fn who_needs_it(machine: &Machine, shortage: &Shortage) -> String {
+/// The servers that have yet to fault in this much memory.
+fn who_needs(machine: &Machine, shortage: &Shortage, untouched: Bytes) -> String {
+    let much = format!("{}{untouched}", memory::at_least(shortage.is_least));
     let servers: Vec<_> = memory::yet_to_fault_in(machine).collect();
     match servers.as_slice() {
         [(server, _)] if shortage.is_by_others() => {
-            format!("The small pages of {}", Name::of(machine, server))
+            let name = capitalized(&Name::of(machine, server).to_string());
+            format!("{name} still needs {much} for its segment on small pages")
         }
-        _ if shortage.is_by_others() => "The small pages of other servers".to_owned(),
-        _ => "Segments on small pages".to_owned(),
+        _ if shortage.is_by_others() => {
+            format!("Other servers still need {much} for their segments on small pages")
+        }
+        _ => format!("Segments on small pages still need {much}"),
     }
 }
 

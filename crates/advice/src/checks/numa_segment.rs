@@ -37,7 +37,7 @@ pages.
 |---|---|---|
 | `on_several_nodes`, `one_node` | ok | the segment is on most nodes, or the server can use only one |
 | `little_in_use` | ok | less than 1 GB of the segment is in use |
-| `on_few_nodes` | warning | at most half of the nodes hold 90% of the segment; their memory serves the load of all processors |
+| `on_few_nodes` | warning | at most half of the nodes hold 90% of the segment, and all processors load the memory of these nodes |
 | `on_full_node` | warning | one node has at least three times its even share of the segment and less than 1% of its memory free, while others have free memory |
 
 **What to do.** Start the server with `numactl --interleave=all`.

@@ -259,7 +259,7 @@ fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         );
     }
     if is_container || !can_lower {
-        // Outside of containers, the missing capability is the reason for not being a command.
+        // Outside of containers, there is no command because the capability is missing.
         let how = if is_container {
             "from outside the container"
         } else {

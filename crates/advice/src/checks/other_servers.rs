@@ -33,10 +33,11 @@ is large enough for all. A server counts if it holds huge pages, or if it is kno
 by its command line, by `postgresql.auto.conf`, or by `postgresql.conf`. A server with `huge_pages =
 off` does not count. If this setting or `huge_page_size` is unknown, the server does not count, and
 the finding states this: `140 more are needed if the server on port 5433 is to use huge pages.`
-Included files are not read: if one could decide the setting, the finding adds `look at FILE`.
-A server whose cgroup allows it too few pages does not count either: with the pages, it would start
-and crash later. The finding says to raise that limit first. The check looks at the pool of this
-server, unless only another pool is too small for servers that ask for its pages.
+Included files are not read. If one of them could decide the setting, the finding adds
+`look at FILE`. A server whose cgroup allows it too few pages does not count either, because with
+the pages it would start and crash later. The finding says to raise that limit first. The check
+looks at the pool of this server, unless only another pool is too small for servers that ask for its
+pages.
 
 | code | status | meaning |
 |---|---|---|
@@ -53,7 +54,7 @@ servers.
 
 **What to do.** Set the pool to the sum, then restart the servers that the remedy names: they get
 their pages when they restart. If memory cannot hold the pages of a server in addition to its
-present segment, its pages wait: stop it first.
+present segment, stop this server before you add its pages.
 ",
 };
 

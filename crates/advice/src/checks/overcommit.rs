@@ -27,7 +27,7 @@ memory.
 | code | status | meaning |
 |---|---|---|
 | `not_strict`, `within_commit_limit` | ok | the mode is not strict, or the limit leaves enough to commit |
-| `near_commit_limit` | warning | less than [the reserve](advice.md#the-reserve) can still be committed, without the memory that the kernel keeps from the server (`vm.admin_reserve_kbytes`, `vm.user_reserve_kbytes`) |
+| `near_commit_limit` | warning | less than [the reserve](advice.md#the-reserve) can still be committed, without the memory that the kernel withholds from the server (`vm.admin_reserve_kbytes`, `vm.user_reserve_kbytes`) |
 | `wrong_commit_counter` | warning | `Committed_AS` exceeds the limit and twice all RAM and swap, but half of RAM is available. Since Linux 6.5, `mremap` can count memory twice |
 
 **What to do.** Raise `vm.overcommit_ratio` to the value in the remedy, now (`sysctl -w`) and in

@@ -44,9 +44,9 @@ check has the codes of `restart` and `cgroup_fault_limit` for the next start.
 
 The check is `unknown` if the child process cannot run, and in the
 [program](program.md#exit-status-and-permissions) as root, for a server that nobody has named and
-whose files have changed. It does not look at `pg_hba.conf`, certificates, ports or directories, and
-not at settings that are too low for recovery, such as a `max_connections` of a standby below that of
-its primary: PostgreSQL reports them when it starts.
+whose files have changed. It does not look at `pg_hba.conf`, certificates, ports and directories, or
+at settings that are too low for recovery, such as `max_connections` of a standby below that of its
+primary. PostgreSQL reports these problems when it starts.
 
 If the command line of the server sets some of the settings that determine the size of shared
 memory, roles that can execute `hugeinfo_plan(text)` also see whether a start from the files alone
@@ -178,7 +178,7 @@ pub(crate) fn about_files(machine: &Machine) -> Option<Decision> {
         let pages = demand::pages_from_files(machine, size, files);
         let demands = Demands::at_boot(machine, size, files)?;
         let can_hold = demands.missing_at_boot(machine, pages) == Some(Bytes(0));
-        can_hold.then(|| format!(", or allocate {} for them", huge_pages(pages, size)))
+        can_hold.then(|| format!(", or allocate {} for such a start", huge_pages(pages, size)))
     });
     Some(Decision::Text(format!(
         "before a start without the options of the command line, correct the settings in the files{}",

@@ -45,7 +45,7 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
 | `too_many_after_restart` | warning | pending settings need fewer pages, but the boot configuration still sets the pages of the running server |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
-| `too_many_at_boot` | warning | the pools would leave less than other programs use now, the segments on small pages and a reserve, or, with strict overcommit, too little of the commit limit |
+| `too_many_at_boot` | warning | the pools would leave less memory than needed for other programs (as now), the segments on small pages and the reserve, or, with strict overcommit, too little of the commit limit |
 
 The check is `unknown`
 
@@ -56,12 +56,12 @@ The check is `unknown`
 - if the server is bound to some NUMA nodes, because their pages at boot are unknown;
 - in a container, where the files of the host are not visible.
 
-This server needs the larger of two starts: with the present options of its command line, and from
-its files alone, because the next boot can start it either way. If the options keep huge pages off,
-the files count only with `huge_pages = on`.
+The next boot can start this server with the present options of its command line, or from its files
+alone. The start that needs more pages counts. If the options keep huge pages off, a start from the
+files counts only if they set `huge_pages = on`.
 
-Of the pages that no visible server holds, as many count as needed at boot as the present line has
-room for.
+Pages that no visible server holds count as needed at boot, but only as many of them as the present
+line has room for.
 
 It does not notice units or a kubelet that set the pool. An existing line is judged like a new one.
 Settings of `vm.overcommit_*` in sysctl.d are not read. The check uses the present commit limit,

@@ -43,7 +43,7 @@ again.
 | `would_not_get` | warning | the server is not on huge pages, and a restart would not get them |
 | `only_a_start_shows` | warning | the kernel has to allocate pages during the start (`vm.nr_overcommit_hugepages`) |
 | `would_not_start` | critical | with `huge_pages = on`, or with a fallback that `CommitLimit` refuses, the server would not start |
-| `would_run_out_of_memory` | critical | the server would fall back into more memory than the pools or a cgroup leave |
+| `would_run_out_of_memory` | critical | the server would fall back to small pages, and need more memory than the pools or a cgroup leave |
 
 **What to do.** Set the pool or the limit **before** the next restart.
 ",
@@ -202,7 +202,7 @@ pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     is_known.then(|| format!("undo the pending change: {}", back.join(" and ")))
 }
 
-/// The step that makes the surplus pages persistent that the next start needs. It takes no memory.
+/// The step that makes surplus pages persistent if the next start needs them. It takes no memory.
 fn keep_surplus(machine: &Machine) -> Option<Step> {
     let size = machine.backing().huge_page()?;
     let target = PoolTarget::of(machine, size, &machine.next_start())?;

@@ -569,7 +569,8 @@ fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
                 }
                 let from_files = back.next_start_from_files();
                 if from_files.is_some_and(|from_files| !start::succeeds(&from_files)) {
-                    ways.push("start it with the options of its command line".to_owned());
+                    let start = "start PostgreSQL with the options that its command line had";
+                    ways.push(start.to_owned());
                 }
                 "undo the changes before the start"
             };

@@ -145,7 +145,7 @@ fn fault_limits() {
                 limited(&mut m.state, Some(100), None);
             },
         )
-        .see("cgroup_fault_limit", expect!["ok limited: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. The limit does no harm: a restart would not get huge pages."])
+        .see("cgroup_fault_limit", expect!["ok limited: Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. This does no harm, because a restart would not get huge pages."])
         .see("huge_pages", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max

@@ -524,7 +524,7 @@ fn reserve() {
             m.other(10 * GB, 4096, OFF).rss_shmem_bytes = Some(GB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. The small pages of the server on port 5433 still need 9 GB; 8 GB is available.
+            warning little_left: The pools hold 1074 MB and leave 63 GB of 64 GB RAM. The server on port 5433 still needs 9 GB for its segment on small pages; 8 GB is available.
             # lower shared_buffers of the server on port 5433 by 2335MB, or add 2335 MB of memory or swap: too little memory is available"#]])
         .see("status", expect!["ok on_huge_pages: On 537 huge pages of 2 MB. A restart would get them again."]),
     ]);
@@ -834,7 +834,7 @@ fn ram_and_a_cgroup_are_too_small() {
             m.other(8 * GB, 4096, OFF).rss_shmem_bytes = Some(100 * MB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. The small pages of the server on port 5433 still need 8092 MB; 5 GB is available.
+            warning little_left: The pools hold 0 bytes and leave 64 GB of 64 GB RAM. The server on port 5433 still needs 8092 MB for its segment on small pages; 5 GB is available.
             # as reboot"#]]),
         when("swap on a disk holds a segment", |m| {
             m.on_small_pages(16 * GB, 0);
@@ -866,7 +866,7 @@ fn ram_and_a_cgroup_are_too_small() {
             other.rss_shmem_bytes = Some(2 * GB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 16 GB and leave 48 GB of 64 GB RAM. The small pages of the server on port 5433 still need 18 GB; 6 GB is available.
+            warning little_left: The pools hold 16 GB and leave 48 GB of 64 GB RAM. The server on port 5433 still needs 18 GB for its segment on small pages; 6 GB is available.
             # lower shared_buffers of the server on port 5433 by 13599MB, or add 13599 MB of memory or swap: too little memory is available"#]])
         .see("runbook", expect!["# lower shared_buffers of the server on port 5433 by 13599MB, or add 13599 MB of memory or swap: too little memory is available"]),
         when("two other servers have yet to use their memory", |m| {
@@ -877,7 +877,7 @@ fn ram_and_a_cgroup_are_too_small() {
             m.other(20 * GB, 4096, OFF).rss_shmem_bytes = Some(2 * GB);
         })
         .see("memory_left", expect![[r#"
-            warning little_left: The pools hold 16 GB and leave 48 GB of 64 GB RAM. The small pages of other servers still need 22 GB; 6 GB is available.
+            warning little_left: The pools hold 16 GB and leave 48 GB of 64 GB RAM. Other servers still need 22 GB for their segments on small pages; 6 GB is available.
             # lower shared_buffers of the server on port 5434 by 17695MB, or add 17695 MB of memory or swap: too little memory is available"#]]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);

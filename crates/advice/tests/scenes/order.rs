@@ -130,7 +130,7 @@ fn way_back_is_the_running_value() {
         })
         .see("pending_settings", expect![[r#"
             warning needs_command_line: A start without the options of the command line would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available. No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start).
-            # before a start without the options of the command line, correct the settings in the files, or allocate 537 huge pages of 2 MB for them"#]]),
+            # before a start without the options of the command line, correct the settings in the files, or allocate 537 huge pages of 2 MB for such a start"#]]),
         when("root has only found the server, whose files have changed", |m| {
             m.fall_back(0);
             m.state.next.files = Files::NotNamed("hugeinfo status -D /srv/data".to_owned());
@@ -150,7 +150,7 @@ fn way_back_is_the_running_value() {
         })
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
-            # before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for them
+            # before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for such a start
             # restart PostgreSQL (ends all sessions)"#]]),
         when("the files alone need the idle pages", |m| {
             m.needs(150 * MB);
@@ -170,7 +170,7 @@ fn way_back_is_the_running_value() {
             # needed: 20480 = 75 for this server + 20405 if this server starts without the options of its command line; 20942 if the 462 that no visible server holds (hugeinfo_holders) are needed after a boot, too"#]])
         .see("pool_size", expect!["unknown unknown: 20480 huge pages of 2 MB (40 GB) are idle; needed: 537 = 75 for this server + 462 that no visible server holds. A start without the options of the command line needs 20480."])
         .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf"#]]),
-        when("the command line has less, and the idle pages are those of the files", |m| {
+        when("the command line needs fewer pages, and the files need the idle ones", |m| {
             m.state.server.huge_pages = HugePages::On;
             m.on_huge_pages(GB + 100 * MB, 0);
             m.more(20_480 - 562);
@@ -202,7 +202,7 @@ fn way_back_is_the_running_value() {
             warning not_set_at_boot: Nothing sets 1 GB pages at boot; needed: 8 if this server starts without the options of its command line.
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=8 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("how_to_set_2", expect![""]),
-        when("the command line turns off what the files try", |m| {
+        when("the command line has huge_pages = off, and the files have try", |m| {
             m.on_small_pages(8 * GB, 0);
             m.file("etc/sysctl.d/hugepages.conf", None);
             m.off();
@@ -214,7 +214,7 @@ fn way_back_is_the_running_value() {
         })
         .see("reboot", expect!["ok does_not_ask: This server does not ask for huge pages."])
         .see("runbook", expect![""]),
-        when("the host cannot hold what the files need", |m| {
+        when("the host cannot hold the segment of a start from the files", |m| {
             m.on_small_pages(150 * MB, 0);
             m.file("etc/sysctl.d/hugepages.conf", None);
             m.available = Some(10 * GB);
@@ -248,7 +248,7 @@ fn way_back_is_the_running_value() {
             # stop PostgreSQL (ends all sessions)
             echo 1 > /proc/sys/vm/compact_memory
             sysctl -w vm.nr_hugepages=4096
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=1000; start it with the options of its command line' >&2; false; fi
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=1000; start PostgreSQL with the options that its command line had' >&2; false; fi
             # start PostgreSQL"#]]),
         when("the command line has values, and others are pending", |m| {
             m.on_huge_pages(GB, GB);
@@ -370,7 +370,7 @@ fn pages_of_another_host() {
 
 /// A change of the files changes a start from the files alone in the same way.
 #[test]
-fn plan_says_that_the_files_need_the_command_line() {
+fn plan_names_files_that_need_the_command_line() {
     let mut scene = Scene::healthy();
     scene.on_huge_pages(GB, GB);
     set(
@@ -397,6 +397,6 @@ fn plan_says_that_the_files_need_the_command_line() {
     expect![[r#"
         ALTER SYSTEM SET huge_pages = 'on';
         sed -i 's/^vm\.nr_hugepages = 512$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf
-        before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for them
+        before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for such a start
         restart PostgreSQL (ends all sessions)"#]].assert_eq(&texts.join("\n"));
 }
