@@ -42,7 +42,7 @@ sub fleet
 	return ($exit, $out, $error);
 }
 
-# All services of a file, or some, in which libpq then finds them.
+# Lets libpq use a service file. Returns connection strings for all of its services, or for some.
 sub services_of
 {
 	my ($file, @names) = @_;

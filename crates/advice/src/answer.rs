@@ -91,7 +91,7 @@ impl Answer {
         let fixes = |after: Option<&Machine>, id: CheckId, finding: &Finding| {
             after.is_some_and(|after| {
                 let left = id.judge(after);
-                // A limit that is left is the finding of its own check, which has the remedy.
+                // If only a limit is left, its own check has the finding and the remedy.
                 let is_of_limit = || {
                     id == CheckId::PendingSettings
                         && left.code != finding.code

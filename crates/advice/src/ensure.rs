@@ -60,8 +60,8 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     }
 }
 
-/// What else is possible if [`steps`] fails for a server that runs: it has to leave its memory
-/// first. `None`: this does not help.
+/// The advice to stop a running server for which [`steps`] fails, because it then releases its
+/// memory. `None`: a stop does not help.
 pub fn while_stopped(machine: &Machine) -> Option<&'static str> {
     let stopped = machine.apply(&Step::Stop).ok()?;
     steps(&stopped).ok()?;

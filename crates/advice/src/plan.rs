@@ -211,7 +211,7 @@ impl Plan {
     }
 
     /// Whether the first decision comes before the steps, because these are only for the next boot,
-    /// or because the decision is about a limit and they release idle pages, which does not help.
+    /// or because they only release idle pages, while the decision is about a limit.
     pub(crate) fn decides_first(&self) -> bool {
         let is_about_limit = |first: &Decision| matches!(first, Decision::RaiseLimitOutside { .. });
         let is_about_limit = self.remaining.first().is_some_and(is_about_limit);

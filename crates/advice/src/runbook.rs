@@ -59,7 +59,7 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
             // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
             let mut items = items(&answer, plan.unwrap_or_default(), about_files);
-            // What is planned is intended. Files can have it already.
+            // A planned change is intended. The files can have it already.
             let mut names = planned.settings.iter().map(|setting| setting.name.as_str());
             let is_planned = planned.settings.is_empty()
                 || names.any(|name| matches!(name, "huge_pages" | "shared_memory_type"));

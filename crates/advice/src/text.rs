@@ -78,7 +78,7 @@ pub fn lines(machine: &Machine, answer: &Answer) -> Vec<Line> {
         };
         let total = Pages(pool.total);
         let needed = target.after.total();
-        // The next start is then computed as if it were like the last one.
+        // If pending settings are unknown, the next start is computed with the running ones.
         let now = match machine.state.next.files.hide_pending_settings() {
             true => " now",
             false => "",
@@ -232,7 +232,7 @@ fn begins_foreign(word: &str) -> bool {
     word.starts_with(['/', '\'', '"']) && !is_of_root || ["hugeinfo", "user"].contains(&word)
 }
 
-/// A paragraph without names of others, in lines of at most 80 columns.
+/// Wraps a paragraph without foreign names, in lines of at most 80 columns.
 pub(crate) fn reflowed(text: &str) -> String {
     joined(wrapped_unless("", text, |_| false))
 }

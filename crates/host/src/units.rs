@@ -81,7 +81,7 @@ impl Bytes {
         Self(u64::try_from(share).unwrap_or(u64::MAX))
     }
 
-    /// It as a percentage of another size. Not rounded: faces round it when they print it.
+    /// This size as a percentage of another one. Callers round it when they print it.
     pub fn percentage_of(self, whole: Self) -> f64 {
         self.0 as f64 * 100.0 / whole.0.max(1) as f64
     }

@@ -36,7 +36,7 @@ use crate::{
 /// Only root can use it.
 const DIRECTORY: &str = "/run/hugeinfo";
 const FILE: &str = "/run/hugeinfo/reservations.json";
-/// Renamed when whole, because a run can be killed.
+/// Renamed once it is complete, because a run can be killed.
 const NEW_FILE: &str = "/run/hugeinfo/reservations.new";
 
 /// Time to look for a server, while other runs wait for the lock.

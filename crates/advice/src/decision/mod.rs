@@ -422,8 +422,8 @@ pub(crate) fn about_nodes(machine: &Machine, size: PageSize, missing: Pages) -> 
     }
 }
 
-/// How to release idle pages of a server that is bound to some NUMA nodes, which keeps some there:
-/// the kernel would choose the nodes.
+/// A sentence about idle pages of a server that is bound to some NUMA nodes. A person releases them
+/// node by node, because the kernel would choose the nodes. `kept`: the pages that the server needs.
 pub(crate) fn release_by_node(
     machine: &Machine,
     size: PageSize,
@@ -725,7 +725,8 @@ pub(crate) fn short_now(machine: &Machine, shortage: &Shortage) -> Decision {
     }
 }
 
-/// Lowers `shared_buffers` of the other server that has yet to take most memory, if that is enough.
+/// Lowers `shared_buffers` of the other server that has yet to fault in the most memory, if that is
+/// enough.
 fn lower_other(machine: &Machine, missing: Bytes) -> Option<Lower> {
     let (server, _) = memory::yet_to_fault_in(machine).max_by_key(|(_, bytes)| *bytes)?;
     let segment = Bytes(server.segment.as_ref()?.bytes);
@@ -737,8 +738,8 @@ fn lower_other(machine: &Machine, missing: Bytes) -> Option<Lower> {
     })
 }
 
-/// A restart with the pending settings, if they need less memory, and it is certain to succeed and
-/// to end a shortage once the pages that this server gives up have been released.
+/// A restart with the pending settings, if they need less memory. The restart has to be certain to
+/// succeed, and to end a shortage once the pages that this server gives up have been released.
 pub(crate) fn pending_change(
     machine: &Machine,
     ends_shortage: impl Fn(&Machine) -> bool,
@@ -761,8 +762,8 @@ pub(crate) fn pending_change(
 }
 
 /// Lowers `shared_buffers` of a server on small pages, if that is enough. A segment that fits into
-/// the huge pages that are available needs no small pages. `None`: it is not, or nothing has to be
-/// lowered.
+/// the huge pages that are available needs no small pages. `None`: that is not enough, or nothing
+/// has to be lowered.
 fn lower_on_small_pages(machine: &Machine, missing: Bytes) -> Option<Lower> {
     let next = machine.next_start();
     if let Some(size) = machine.size_to_map(&next) {

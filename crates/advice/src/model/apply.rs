@@ -619,8 +619,8 @@ impl Machine {
     }
 }
 
-/// The settings of a start from the files alone, once a change of the files has made the settings of
-/// the next start `after` from `before`.
+/// The settings of a start from the files alone, after a change of the files that also changes the
+/// next start from `before` to `after`.
 fn changed_alike(mut files: Server, before: &Server, after: &Server) -> Server {
     if after.huge_pages != before.huge_pages {
         files.huge_pages = after.huge_pages;

@@ -423,12 +423,12 @@ pub fn pages_of_next_start(machine: &Machine, size: PageSize, next: &Server) -> 
 
 /// Pages of that size that a start from the files alone takes.
 pub(crate) fn pages_from_files(machine: &Machine, size: PageSize, files: &Server) -> Pages {
-    // They are not those that the running server has.
+    // The number of pages that the running server holds is not that of these settings.
     pages_of_next_start(&machine.with_next_start(files.clone()), size, files)
 }
 
 /// The settings of a start from the files alone, if the next boot needs huge pages for it. A server
-/// whose options keep huge pages off needs none, unless its files insist on them.
+/// whose options keep huge pages off needs none, unless its files set `huge_pages = on`.
 fn files_at_boot<'m>(machine: &'m Machine, next: &Server) -> Option<&'m Server> {
     let files = machine.state.next.from_files.as_ref();
     files.filter(|files| next.asks_for_huge_pages() || files.huge_pages == HugePages::On)

@@ -303,7 +303,7 @@ pub(crate) fn up_to(is_bound: bool) -> &'static str {
 pub struct Shortage {
     /// Memory that this server takes.
     pub taken: Bytes,
-    /// Memory that other servers have yet to take.
+    /// Memory that other servers have yet to fault in.
     pub others: Bytes,
     /// Memory that is available for both.
     pub available: Bytes,
@@ -370,7 +370,7 @@ impl Shortage {
         })
     }
 
-    /// Whether nothing would be missing without the memory that other servers have yet to take.
+    /// Whether memory is missing only because other servers have yet to fault in their segments.
     pub fn is_by_others(&self) -> bool {
         self.taken == Bytes(0) && self.missing <= self.others
     }

@@ -780,7 +780,7 @@ impl Spec {
     fn server_of_files(&self, running: &Server, next: &Server) -> Option<Server> {
         let mut files = self.server_of(self.server.from_files?);
         files.shared_memory_bytes = files.shared_memory_bytes.next_multiple_of(MB);
-        // What is pending comes from the files.
+        // Pending changes come from the files.
         if next.huge_pages != running.huge_pages {
             files.huge_pages = next.huge_pages;
         }
@@ -796,7 +796,7 @@ impl Spec {
         (files != *next).then_some(files)
     }
 
-    /// The settings of the running server, as `SHOW` prints them. The command line has those that
+    /// The settings of the running server, as `SHOW` prints them. The command line sets those that
     /// differ from the files.
     fn settings(
         &self,

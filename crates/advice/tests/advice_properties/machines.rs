@@ -334,7 +334,7 @@ fn next(max_percent: u64) -> impl Strategy<Value = NextSpec> {
         })
 }
 
-/// Files that often insist on huge pages.
+/// Files that often have `huge_pages = on`.
 fn from_files() -> impl Strategy<Value = NextSpec> {
     (next(90), select(vec!['t', 'o', 'o', 'f']))
         .prop_map(|(next, huge_pages)| NextSpec { huge_pages, ..next })

@@ -2180,7 +2180,7 @@ pub fn boot_lines_serve_a_start_from_the_files(_: &Spec, machine: &Machine) -> T
     }
 }
 
-/// No step keeps the server from a start from its files alone. A plan for other settings says so.
+/// No step makes a start from the files alone fail. A plan for other settings can, and says so.
 pub fn steps_keep_a_start_from_the_files(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(machine.next_start_from_files().is_some() && machine.facts.is_whole);
     let starts = |at: &Machine| {
@@ -2635,8 +2635,8 @@ pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> Test
 }
 
 /// A plan that turns huge pages off lowers the pool and the line that were made for this server, even
-/// if it fell back, or names the pages that stay. Where the change is pending, the question names
-/// this plan.
+/// if it fell back, or names the pages that stay. If the change is pending, the question names this
+/// plan.
 pub fn huge_pages_turned_off_leave_nothing_behind(_: &Spec, machine: &Machine) -> TestCaseResult {
     let running = &machine.state.server;
     let size = machine.size_to_map(running);

@@ -236,9 +236,9 @@ fn pages_that_fit_only_while_the_server_is_stopped() {
     let helps = "The pages can be added while the server is stopped: stop it, run hugeinfo ensure again, and start it.";
     assert!(added(&with(10 * GB)).is_err());
     assert_eq!(ensure::while_stopped(&with(10 * GB)), Some(helps));
-    // Not even then.
+    // The pages do not fit even then.
     assert_eq!(ensure::while_stopped(&with(GB)), None);
-    // It does not run.
+    // The server is already stopped.
     let stopped = with(10 * GB).apply(&Step::Stop).expect("it runs");
     assert_eq!(ensure::while_stopped(&stopped), None);
 }

@@ -454,9 +454,9 @@ fn plan_to_turn_huge_pages_off_is_followed() {
     );
 }
 
-/// What is planned is intended, so there is no question.
+/// A planned change is intended, so the runbook does not ask about it.
 #[test]
-fn plan_for_sysv_asks_nothing() {
+fn plan_for_sysv_has_no_question() {
     let machine = machine(|_| {});
     let next = Server {
         shared_memory_type: SharedMemoryType::Sysv,
