@@ -936,3 +936,130 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
         },
     )
 }
+
+/// Machines whose files differ from the command line.
+pub fn with_a_command_line() -> impl Strategy<Value = Spec> {
+    (any_machine(), from_files()).prop_map(|(mut spec, files)| {
+        spec.server.from_files.get_or_insert(files);
+        spec.server.bound.clear();
+        spec.muted.clear();
+        spec
+    })
+}
+
+/// Machines whose boot line could be for the server. Nothing is pending.
+pub fn with_a_boot_line() -> impl Strategy<Value = Spec> {
+    (any_machine(), 3..60_u64, -20..20_i64).prop_map(|(mut spec, percent_of_ram, plus)| {
+        spec.files = FilesSpec::Nothing;
+        spec.muted.clear();
+        spec.absent.clear();
+        spec.visibility = 'h';
+        spec.boot.is_readable = true;
+        spec.boot.later = None;
+        asks_for_huge_pages(&mut spec.server.next);
+        let next = &mut spec.server.next;
+        next.percent_of_ram = next.percent_of_ram.max(percent_of_ram);
+        let line = Amount { percent: 100, plus };
+        let default = spec.host.arch.default_size();
+        let sizes = spec.host.arch.sizes();
+        match next.size {
+            SizeSpec::Nth(nth) if sizes.get(nth).copied() != default => {
+                spec.boot.words = vec![(nth, line)];
+            }
+            _ => spec.boot.sysctl = Some(line),
+        }
+        spec
+    })
+}
+
+/// Machines that lack pages of the size that the server asks for, and could have enough idle pages
+/// of another one.
+pub fn with_idle_pages_of_another_size() -> impl Strategy<Value = Spec> {
+    any_machine().prop_map(|mut spec| {
+        if spec.host.arch.sizes().len() < 2 {
+            spec.host.arch = Arch::X86;
+        }
+        let sizes = spec.host.arch.sizes();
+        spec.limits.clear();
+        spec.memory_limits.clear();
+        spec.told_limit = None;
+        spec.absent.clear();
+        spec.server.bound.clear();
+        let next = match &mut spec.files {
+            FilesSpec::Planned(next) => {
+                // The pages of a third size are not among those that it could use.
+                spec.server.is_on_huge_pages &= sizes.len() > 2;
+                next
+            }
+            _ => {
+                spec.files = FilesSpec::Nothing;
+                spec.server.is_on_huge_pages = false;
+                &mut spec.server.next
+            }
+        };
+        asks_for_huge_pages(next);
+        next.size = SizeSpec::Default;
+        let is_asked = |nth: usize| sizes.get(nth).copied() == spec.host.arch.default_size();
+        let segment = spec.host.nodes_gb.iter().sum::<u64>() * next.percent_of_ram / 100 + 3;
+        let is_spared = |amount: Amount| amount.percent < 100;
+        let has_enough =
+            (0..sizes.len()).any(|nth| !is_asked(nth) && !is_spared(spec.pools[nth].persistent));
+        for (nth, &size) in sizes.iter().enumerate() {
+            let pool = &mut spec.pools[nth];
+            if is_asked(nth) {
+                pool.persistent.percent %= 100;
+                pool.persistent.plus = 0;
+                pool.overcommit.percent %= 100;
+            } else if !has_enough || !is_spared(pool.persistent) {
+                let pages = (segment * GB).div_ceil(size);
+                pool.persistent.percent = pool.persistent.percent.max(100);
+                pool.persistent.plus += i64::try_from(pages).unwrap_or(i64::MAX / 2);
+            }
+        }
+        spec
+    })
+}
+
+/// Machines with a strict commit limit whose counter is wrong.
+pub fn with_wrong_commit_counter() -> impl Strategy<Value = Spec> {
+    let strict = prop_oneof![
+        select(vec![30, 50, 80, 95, 100]).prop_map(Strict::Ratio),
+        select(vec![30, 60, 90]).prop_map(Strict::PercentOfRam),
+    ];
+    (any_machine(), strict, 0..40_u64).prop_map(|(mut spec, strict, used_percent)| {
+        spec.host.strict.get_or_insert(strict);
+        spec.host.is_commit_wrong = true;
+        spec.host.used_percent = spec.host.used_percent.min(used_percent);
+        spec.absent.clear();
+        spec
+    })
+}
+
+/// Machines with another server on small pages that asks for no huge pages.
+pub fn with_another_server_that_is_off() -> impl Strategy<Value = Spec> {
+    (any_machine(), other(), one_in(2)).prop_map(|(mut spec, other, has_files)| {
+        if !has_files {
+            spec.host.tmpfs_mb = 0;
+        }
+        if spec.others.is_empty() {
+            spec.others.push(other);
+        }
+        if let Some(last) = spec.others.last_mut() {
+            last.pages = OtherPages::Small;
+            last.huge_pages = 'f';
+        }
+        for other in &mut spec.others {
+            if (other.pages, other.huge_pages) == (OtherPages::Small, 'f') {
+                other.touched_percent = 0;
+            }
+        }
+        spec
+    })
+}
+
+fn asks_for_huge_pages(next: &mut NextSpec) {
+    next.is_sysv = false;
+    if next.huge_pages == 'f' {
+        next.huge_pages = 't';
+    }
+}

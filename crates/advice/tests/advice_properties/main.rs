@@ -15,7 +15,10 @@ mod machines;
 mod properties;
 
 use advice::model::machine::Machine;
-use machines::{Spec, any_machine, healthy_machine};
+use machines::{
+    Spec, any_machine, healthy_machine, with_a_boot_line, with_a_command_line,
+    with_another_server_that_is_off, with_idle_pages_of_another_size, with_wrong_commit_counter,
+};
 use proptest::{
     prelude::*,
     strategy::ValueTree,
@@ -106,13 +109,10 @@ properties! {
         text_fits_on_a_terminal,
         boot_lines_leave_memory,
         boot_lines_have_pages_that_are_explained,
-        boot_lines_serve_a_start_from_the_files,
         steps_keep_a_start_from_the_files,
         ensured_starts_get_huge_pages,
         row_names_the_restart_of_other_servers,
         healthy_after_a_boot_with_the_others_first,
-        smaller_demand_leaves_nothing_behind,
-        huge_pages_turned_off_leave_nothing_behind,
         idle_pages_are_released_without_a_stop,
         pages_of_unknown_owner_have_a_condition,
         boot_that_is_ok_starts_the_server,
@@ -122,16 +122,29 @@ properties! {
         ensure_needs_nothing_where_a_restart_fits,
         scores_of_backends_alone_do_no_harm,
         refused_pages_need_a_decision,
-        idle_pages_of_another_size_come_first,
         growing_pools_leave_room_to_commit,
-        servers_that_are_off_are_no_demand,
         server_that_is_off_asks_for_no_pages,
         cgroup_near_its_limit_is_reported,
-        wrong_commit_counter_is_no_shortage,
         full_node_is_named,
         swap_on_zram_holds_nothing,
         panic_is_reported,
         oom_remedies_do_not_endanger_the_server,
+    ]
+    with_a_command_line => [
+        boot_lines_serve_a_start_from_the_files,
+    ]
+    with_a_boot_line => [
+        smaller_demand_leaves_nothing_behind,
+        huge_pages_turned_off_leave_nothing_behind,
+    ]
+    with_idle_pages_of_another_size => [
+        idle_pages_of_another_size_come_first,
+    ]
+    with_another_server_that_is_off => [
+        servers_that_are_off_are_no_demand,
+    ]
+    with_wrong_commit_counter => [
+        wrong_commit_counter_is_no_shortage,
     ]
     healthy_machine => [
         healthy_machines_get_no_advice,

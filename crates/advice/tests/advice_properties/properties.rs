@@ -1102,15 +1102,14 @@ pub fn texts_name_what_failed(spec: &Spec, _: &Machine) -> TestCaseResult {
             "{why:?}, but fact {fact} is not named, as in: {text}"
         );
     }
-    for text in texts {
-        for other in kinds.into_iter().filter(|other| *other != why) {
-            for wrong in failed(other) {
-                prop_assert!(
-                    spec.host.arch == Arch::None || !text.contains(&wrong),
-                    "{why:?}, but: {text}"
-                );
-            }
-        }
+    let others = kinds.into_iter().filter(|other| *other != why);
+    let wrong: Vec<_> = others.flat_map(failed).collect();
+    let all = texts.join("\n");
+    for wrong in wrong {
+        prop_assert!(
+            spec.host.arch == Arch::None || !all.contains(&wrong),
+            "{why:?}, but {wrong} in: {all}"
+        );
     }
     Ok(())
 }
@@ -1150,11 +1149,17 @@ fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCase
         let words = ["at least", "at most", "up to", "about"];
         words.iter().any(|word| text.contains(word))
     };
-    for (check, of_other) in checks(machine).into_iter().zip(checks(&other)) {
+    let (answer, of_other) = (Answer::of(machine), Answer::of(&other));
+    let has_same_steps = answer.plan.steps == of_other.plan.steps;
+    for (check, of_other) in answer.checks().into_iter().zip(of_other.checks()) {
         // Commands are removed, because they depend on the possible steps.
         let remedy = |machine: &Machine, check: &CheckResult| {
             let remedy = render::remedy(machine, &check.remedy).unwrap_or_default();
             let is_command = |line: &str| {
+                // What is committed after other steps is another figure, which is exact.
+                if line.contains("lower committed memory") && !has_same_steps {
+                    return true;
+                }
                 // The last one is another number for the command above it.
                 let pages = [
                     "nr_hugepages",
@@ -2062,9 +2067,9 @@ pub fn boot_that_is_ok_starts_the_server(spec: &Spec, machine: &Machine) -> Test
 
 /// After the runbook and a boot, this server gets its pages, even if the other servers start first.
 pub fn healthy_after_a_boot_with_the_others_first(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(machine.muted.is_empty() && !machine.is_bound_to_nodes());
     let rows = runbook_of(machine);
     prop_assume!(!rows.is_empty() && rows.iter().all(|row| row.step.is_some()));
-    prop_assume!(machine.muted.is_empty() && !machine.is_bound_to_nodes());
     let after = machine.apply_all(&steps_of(&rows));
     prop_assume!(after.is_ok());
     let after = after.expect("it was assumed").at_next_start();
@@ -2155,6 +2160,8 @@ pub fn boot_lines_have_pages_that_are_explained(_: &Spec, machine: &Machine) -> 
 /// options of the command line, too.
 pub fn boot_lines_serve_a_start_from_the_files(_: &Spec, machine: &Machine) -> TestCaseResult {
     prop_assume!(machine.muted.is_empty() && !machine.is_bound_to_nodes());
+    // No step adds options of a command line.
+    prop_assume!(machine.next_start_from_files().is_some());
     let after = machine.apply_all(&steps_of(&runbook_of(machine)));
     prop_assume!(after.is_ok());
     let after = after.expect("it was assumed").at_next_start();
@@ -2710,10 +2717,11 @@ pub fn huge_pages_turned_off_leave_nothing_behind(_: &Spec, machine: &Machine) -
 
 /// If idle pages stay after all rows, the last status announces them.
 pub fn idle_pages_that_stay_are_announced(_: &Spec, machine: &Machine) -> TestCaseResult {
+    prop_assume!(!machine.is_muted("pool_size"));
     let rows = runbook_of(machine);
-    let after = machine.apply_all(&steps_of(&rows));
     prop_assume!(!rows.is_empty() && rows.iter().all(|row| row.step.is_some()));
-    prop_assume!(after.is_ok() && !machine.is_muted("pool_size"));
+    let after = machine.apply_all(&steps_of(&rows));
+    prop_assume!(after.is_ok());
     let after = after.expect("it was assumed").at_next_start();
     let finding = advice::answer::finding(&after, CheckId::PoolSize);
     if finding.status != Status::Warning {
