@@ -196,9 +196,14 @@ impl Plan {
 
     /// The decision that the plan leaves for this check.
     pub(crate) fn decision_about(&self, id: CheckId, machine: &Machine) -> Decision {
+        let is_by_hand = |left: &&Decision| matches!(left, Decision::SetOnCommandLine(_));
         let left = match id {
-            // Decisions about the next boot come last.
-            CheckId::Reboot => self.remaining.last(),
+            // Decisions about the next boot come last. What is known comes before a file to look
+            // at, which is about pages of another size.
+            CheckId::Reboot => {
+                let by_hand = self.remaining.iter().find(is_by_hand);
+                by_hand.or(self.remaining.last())
+            }
             _ => self.remaining.first(),
         };
         left.cloned()

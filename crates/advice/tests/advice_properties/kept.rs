@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 30] = [
+pub const ROWS: [Row; 32] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -700,5 +700,45 @@ pub const ROWS: [Row; 30] = [
             spec.memory_limits = vec![limit, larger];
         },
         cgroup_near_its_limit_is_reported,
+    ),
+    // If processes have faulted in less, another plan is possible, after which less is committed.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.host.used_percent = 50;
+            spec.host.strict = Some(Strict::PercentOfRam(30));
+            spec.host.is_commit_wrong = true;
+            spec.server.next.percent_of_ram = 20;
+            spec.server.next.plus_kb = 317_440;
+            spec.server.next.size = SizeSpec::Bytes(3 * MB);
+            spec.server.touched_percent = 5;
+            spec.pools[0].persistent = exact_plus(-1);
+            spec.pools[0].others_percent = 4;
+            spec.pools[0].reserved = 191;
+            spec.pools[1].persistent = Amount {
+                percent: 200,
+                plus: 3,
+            };
+        },
+        figures_that_are_bounds_are_called_so,
+    ),
+    // The pages of a start from the files are unknown at boot, and those of the server are not.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4];
+            let from_files = NextSpec {
+                percent_of_ram: 0,
+                ..next(spec)
+            };
+            spec.server.from_files = Some(from_files);
+            spec.server.next = NextSpec {
+                size: SizeSpec::Nth(1),
+                ..from_files
+            };
+            spec.boot.file = ("/etc/sysctl.d/95-a.conf", "vm.nr_hugep* = 5\n");
+        },
+        boot_line_is_never_withheld,
     ),
 ];
