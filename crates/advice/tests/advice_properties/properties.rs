@@ -1170,6 +1170,7 @@ fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCase
                     "let the node have",
                     "at boot by hand",
                     "on the host, allocate",
+                    "there is too little for",
                     "that no visible server holds",
                 ];
                 pages.iter().any(|word| line.contains(word))
