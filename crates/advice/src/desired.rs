@@ -204,7 +204,9 @@ impl Boot {
         let sizes: Vec<_> = own.iter().copied().chain(others).collect();
         boot.set(&mut with_lowered, &sizes, next);
         let is_by_hand = |decision: &Decision| matches!(decision, Decision::SetOnCommandLine(_));
-        if boot.decisions.iter().all(is_by_hand) {
+        // A server that needs no pages at boot does not wait for those of others.
+        let waits_for_none = own.is_empty() && by_hand.is_empty();
+        if waits_for_none || boot.decisions.iter().all(is_by_hand) {
             at = with_lowered;
             boot.lines.extend(lowered.lines);
             for decision in lowered.decisions {

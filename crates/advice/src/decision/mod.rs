@@ -815,7 +815,9 @@ pub(crate) fn for_misfit(machine: &Machine, fit: Fit) -> Decision {
         Fit::BeyondRamAndSwap { segment, all } => {
             let shortage = Shortage::after_start(machine, segment);
             let missing = shortage.map_or(Bytes(0), |shortage| shortage.missing);
-            let is_least = shortage.is_some_and(|shortage| shortage.is_least || shortage.is_most);
+            // More could be missing, so that the reserve stays available.
+            let is_bound = || memory::is_not_faulted_in_a_bound(machine);
+            let is_least = shortage.map_or_else(is_bound, |short| short.is_least || short.is_most);
             short_of(machine, missing.max(segment - all), is_least, true)
         }
         Fit::BeyondCgroup { to_raise, .. } => Decision::RaiseMemoryLimit { by: to_raise },

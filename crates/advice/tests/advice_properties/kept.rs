@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 32] = [
+pub const ROWS: [Row; 34] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -740,5 +740,37 @@ pub const ROWS: [Row; 32] = [
             spec.boot.file = ("/etc/sysctl.d/95-a.conf", "vm.nr_hugep* = 5\n");
         },
         boot_line_is_never_withheld,
+    ),
+    // A line for another server is unknown, and the one of this server can be lowered.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4, 32];
+            spec.server.next.percent_of_ram = 3;
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.others = vec![OtherSpec {
+                mb: 100,
+                size: Some(SizeSpec::Nth(1)),
+                ..OTHER
+            }];
+            spec.boot.sysctl = Some(exact_plus(0));
+            spec.boot.word = "hugetlb_cma=2G";
+        },
+        huge_pages_turned_off_leave_nothing_behind,
+    ),
+    // The segment is larger than the memory of a container, and more could be missing for the
+    // reserve.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::None;
+            spec.host.nodes_gb = vec![32];
+            spec.host.shown_gb = Some(1);
+            spec.server.next.percent_of_ram = 18;
+            spec.server.next.plus_kb = 1_809_168;
+            spec.server.touched_percent = 100;
+            spec.absent = vec![9];
+        },
+        figures_that_are_bounds_are_called_so,
     ),
 ];

@@ -1164,16 +1164,17 @@ fn is_called_a_bound(machine: &Machine, change: impl Fn(&mut Facts)) -> TestCase
                 if line.contains("lower committed memory") && !has_same_steps {
                     return true;
                 }
-                // The last one is another number for the command above it.
-                let pages = [
+                let commands = [
                     "nr_hugepages",
                     "let the node have",
                     "at boot by hand",
                     "on the host, allocate",
                     "there is too little for",
+                    "ends all of its sessions",
+                    // Another number for the command above it.
                     "that no visible server holds",
                 ];
-                pages.iter().any(|word| line.contains(word))
+                commands.iter().any(|word| line.contains(word))
             };
             let is_sentence = |line: &&str| line.starts_with('#') && !is_command(line);
             remedy
