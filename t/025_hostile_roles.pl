@@ -1,8 +1,5 @@
 # Attacks by mallory, a member of pg_monitor who can create objects in the extension's schema: code
 # that a superuser could run, and facts that could leak.
-#
-# Takes more than a minute, because every object is attacked in every way, each in a session of its
-# own.
 use strict;
 use warnings;
 # addresses have more than 32 bits
