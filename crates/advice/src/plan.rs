@@ -461,14 +461,14 @@ pub fn how_to_set(machine: &Machine, size: PageSize) -> Remedy {
     // only if the server then asks for this size.
     let may_restart = machine.backing() == Backing::SmallPages
         && machine.size_to_map(&machine.next_start()) == Some(size);
-    let mut machine = machine.with_next_start(next.clone());
-    // A start from the files can need another pool.
-    let from_files = machine.state.next.from_files.take();
-    machine.state.next.from_files =
-        from_files.filter(|files| machine.size_to_map(files) == Some(size));
+    let machine = machine.with_next_start(next.clone());
+    // A start from the files can need another pool, and a line for it.
+    let mut of_size = machine.clone();
+    let files = &mut of_size.state.next.from_files;
+    files.take_if(|files| machine.size_to_map(files) != Some(size));
     let with = |restart| {
         let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
-        let boot = Boot::of(&machine, &next, Some(&desired));
+        let boot = Boot::of(&of_size, &next, Some(&desired));
         let steps = diff::plan(&machine, &desired, &boot.lines)?;
         Ok(Plan {
             steps,

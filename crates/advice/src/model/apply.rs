@@ -149,7 +149,12 @@ impl Machine {
         // page that becomes persistent can be the one that the next start lacks.
         if pages > Pages(pool.persistent()) {
             for (was, is) in before.next_starts().zip(self.next_starts()) {
-                if let (None, Some(fit)) = (start::misfit(&was), start::misfit(&is)) {
+                let had = start::misfit(&was);
+                let is_worse = |fit: &Fit| match &had {
+                    None => true,
+                    Some(had) => fit.is_certain() && !had.is_certain(),
+                };
+                if let Some(fit) = start::misfit(&is).filter(is_worse) {
                     return Err(Blocked::WouldNotFit(fit));
                 }
                 if let (Ok(()), Err(blocked)) = (was.can_use_huge_pages(), is.can_use_huge_pages())
