@@ -91,13 +91,15 @@ impl Answer {
         let fixes = |after: Option<&Machine>, id: CheckId, finding: &Finding| {
             after.is_some_and(|after| {
                 let left = id.judge(after);
-                // If only a limit is left, its own check has the finding and the remedy.
-                let is_of_limit = || {
+                // If only a limit is left, its own check has the finding and the remedy. Files that
+                // need the command line are judged once the next start succeeds.
+                let is_other = || {
+                    let of_limit = CheckId::CgroupFaultLimit.judge(after).code;
                     id == CheckId::PendingSettings
                         && left.code != finding.code
-                        && left.code == CheckId::CgroupFaultLimit.judge(after).code
+                        && [of_limit, "needs_command_line"].contains(&left.code)
                 };
-                !left.status.needs_attention() || is_of_limit()
+                !left.status.needs_attention() || is_other()
             })
         };
         let is_judged = |id: CheckId| {

@@ -406,7 +406,11 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
         || machine.default_size().is_none();
     let next = machine.state.next_start();
     let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
-    let stays_off = machine.is_kept_off() && !page_tables::need_huge_pages(machine);
+    // The plan sets it against a pending change.
+    let chosen = |server: &Server| (server.huge_pages, server.shared_memory_type);
+    let is_planned = machine.state.next.gives_up_huge_pages
+        && chosen(next) != chosen(machine.facts.state.next_start());
+    let stays_off = machine.is_kept_off() && (is_planned || !page_tables::need_huge_pages(machine));
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(
         if has_no_huge_pages || machine.will_turn_off() || stays_off || stays_sysv {

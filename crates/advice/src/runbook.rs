@@ -56,6 +56,7 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
             let answer = Answer::with_plan(&changed, findings, plan.clone());
             let after = changed.apply_all(&plan.steps).ok();
             let about_files = after.and_then(|after| checks::about_files(&after));
+            let about_files = about_files.filter(|_| !planned.settings.is_empty());
             // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
             let mut items = items(&answer, plan.unwrap_or_default(), about_files);

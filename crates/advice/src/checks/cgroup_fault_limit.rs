@@ -20,7 +20,7 @@ use crate::{
 };
 use host::{
     escape,
-    server::state::{Backing, HugePages},
+    server::state::Backing,
     units::{PageSize, capitalized, kubernetes_resource},
 };
 
@@ -142,12 +142,12 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
     let Some(breach) = nearest(machine, size, pages)? else {
         if let Some((text, evidence)) = refused(machine, size) {
             let start = restart::name_of_start(machine);
-            let finding = match next.huge_pages {
-                HugePages::Off => Finding::ok(
+            let finding = match next.asks_for_huge_pages() {
+                false => Finding::ok(
                     "limited",
                     format!("{text} This does no harm, because {start} would not get huge pages."),
                 ),
-                HugePages::On | HugePages::Try => Finding::warning(
+                true => Finding::warning(
                     "limit_above",
                     format!(
                         "{text} If {start} gets huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit; {} would be mapped.",

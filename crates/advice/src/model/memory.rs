@@ -432,7 +432,9 @@ pub fn depends_on_processes(machine: &Machine) -> bool {
         .whole_state()
         .and_then(|state| state.memory_limits.as_deref().ok())
         .unwrap_or_default();
-    let needed = segment.max(Bytes(machine.state.needed_bytes()));
+    let from_files = machine.state.next.from_files.as_ref();
+    let from_files = from_files.map_or(0, |files| files.shared_memory_bytes);
+    let needed = segment.max(Bytes(machine.state.needed_bytes().max(from_files)));
     let is_short =
         |limit: &MemoryLimit| Bytes(limit.kept_bytes()) + needed > Bytes(limit.limit_bytes);
     // A segment takes at most one page more than its bytes.

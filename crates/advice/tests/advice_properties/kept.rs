@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 34] = [
+pub const ROWS: [Row; 44] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -772,5 +772,189 @@ pub const ROWS: [Row; 34] = [
             spec.absent = vec![9];
         },
         figures_that_are_bounds_are_called_so,
+    ),
+    // A pool for another server takes memory that a restart on small pages needs.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4, 16, 16, 32];
+            spec.host.is_small = true;
+            spec.server.next.percent_of_ram = 72;
+            spec.server.next.plus_kb = 1_811_456;
+            spec.pools[0].persistent.percent = 0;
+            spec.others = vec![OtherSpec { mb: 275, ..OTHER }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 86,
+                plus_kb: 204_800,
+                huge_pages: 'f',
+                ..next(spec)
+            });
+        },
+        no_state_on_the_way_is_critical,
+    ),
+    // A pool that the server does not ask for takes memory that a start from the files needs.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![4];
+            spec.host.used_percent = 20;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.from_files = Some(NextSpec {
+                huge_pages: 'f',
+                ..next(spec)
+            });
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 2,
+                plus_kb: 1_121_984,
+                ..next(spec)
+            });
+        },
+        no_step_does_harm,
+    ),
+    // The files ask for the default size, and the server for one that does not exist.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![16];
+            spec.server.from_files = Some(NextSpec {
+                percent_of_ram: 0,
+                ..next(spec)
+            });
+            spec.server.next.percent_of_ram = 33;
+            spec.server.next.size = SizeSpec::Bytes(3 * MB);
+        },
+        numbers_agree,
+    ),
+    // The line of another pool is not for the start from the files.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.from_files = Some(next(spec));
+            spec.server.next.plus_kb = 220_160;
+            spec.others = vec![OtherSpec { mb: 100, ..OTHER }];
+        },
+        numbers_agree,
+    ),
+    // Page tables are large, and a plan keeps huge pages off against a pending change.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![64, 64];
+            spec.server.next.percent_of_ram = 6;
+            spec.server.next.huge_pages = 'f';
+            spec.server.touched_percent = 50;
+            spec.server.processes = 300;
+            spec.server.page_tables_mb = 5000;
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 3,
+                huge_pages: 't',
+                ..next(spec)
+            });
+        },
+        plan_does_not_undo_its_settings,
+    ),
+    // The pending settings and the files do not work, each for a reason of its own.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.is_on_huge_pages = false;
+            spec.server.from_files = Some(NextSpec {
+                is_sysv: true,
+                ..next(spec)
+            });
+            spec.files = FilesSpec::Planned(NextSpec {
+                huge_pages: 'o',
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            });
+        },
+        plan_for_present_settings_is_the_plan,
+    ),
+    // After the plan, a start from the files would not fit into its cgroup.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::Arm64k;
+            spec.host.nodes_gb = vec![8];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.from_files = Some(NextSpec {
+                huge_pages: 'f',
+                ..next(spec)
+            });
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.memory_limits = vec![MemoryLimitSpec {
+                percent_of_ram: 10,
+                others_mb: 0,
+                files_mb: 0,
+                swap_room_mb: None,
+                counts_hugetlb: false,
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 2,
+                plus_kb: 671_096,
+                ..next(spec)
+            });
+        },
+        problems_have_different_remedies,
+    ),
+    // The kernel has refused pages to a server that needs none.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4, 4];
+            spec.server.next.percent_of_ram = 83;
+            spec.server.next.plus_kb = 1_426_432;
+            spec.server.next.is_sysv = true;
+            spec.refused = 1;
+            spec.boot.sysctl = Some(exact_plus(0));
+        },
+        runbook_is_in_the_order_of_problems,
+    ),
+    // Steps for a start from the files are in the order of problems.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.used_percent = 80;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.from_files = Some(NextSpec {
+                plus_kb: 1_137_672,
+                huge_pages: 'f',
+                ..next(spec)
+            });
+            spec.pools[0].persistent = Amount {
+                percent: 118,
+                plus: 174,
+            };
+            spec.pools[1].persistent = exact_plus(50);
+            spec.pools[1].others_percent = 13;
+        },
+        runbook_is_in_the_order_of_problems,
+    ),
+    // A start from the files depends on the memory that the server releases.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4, 16];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.from_files = Some(NextSpec {
+                percent_of_ram: 80,
+                plus_kb: 512_008,
+                ..next(spec)
+            });
+            spec.server.is_on_huge_pages = false;
+            spec.server.touched_percent = 5;
+            spec.others = vec![OtherSpec {
+                mb: 2167,
+                size: None,
+                ..OTHER
+            }];
+        },
+        status_agrees_with_checks,
     ),
 ];
