@@ -204,9 +204,10 @@ impl Boot {
         let sizes: Vec<_> = own.iter().copied().chain(others).collect();
         boot.set(&mut with_lowered, &sizes, next);
         let is_by_hand = |decision: &Decision| matches!(decision, Decision::SetOnCommandLine(_));
+        let is_set = boot.decisions.iter().all(is_by_hand);
+        let is_possible = !is_set && possible_after(with_lowered.clone(), &by_hand, &sizes, next);
         // A server that needs no pages at boot does not wait for those of others.
-        let waits_for_none = own.is_empty() && by_hand.is_empty();
-        if waits_for_none || boot.decisions.iter().all(is_by_hand) {
+        if is_set || own.is_empty() && !is_possible {
             at = with_lowered;
             boot.lines.extend(lowered.lines);
             for decision in lowered.decisions {
@@ -216,7 +217,7 @@ impl Boot {
             // As long as the new pages are not known to be possible, the present lines stay.
             boot = Self::default();
             boot.set(&mut at, &sizes, next);
-            if possible_after(with_lowered, &by_hand, &sizes, next) {
+            if is_possible {
                 boot.decisions = lowered.decisions;
                 boot.decide(Decision::Text(
                     "change the boot configuration first, and query again: the pages of the next start are not set at boot yet".to_owned(),

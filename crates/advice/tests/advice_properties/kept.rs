@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 44] = [
+pub const ROWS: [Row; 45] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -956,5 +956,23 @@ pub const ROWS: [Row; 44] = [
             }];
         },
         status_agrees_with_checks,
+    ),
+    // A line for another server is unknown, and the one of this server is lowered by hand.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![4, 128];
+            spec.server.next.percent_of_ram = 21;
+            spec.server.next.plus_kb = 1_403_624;
+            spec.server.next.size = SizeSpec::Nth(0);
+            spec.server.touched_percent = 5;
+            spec.pools[0].persistent.percent = 41;
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.others = vec![OtherSpec { mb: 100, ..OTHER }];
+            spec.boot.words = vec![(0, exact_plus(0))];
+            spec.boot.word = "hugepages=0:100,1:50";
+        },
+        huge_pages_turned_off_leave_nothing_behind,
     ),
 ];
