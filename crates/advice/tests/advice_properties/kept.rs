@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 45] = [
+pub const ROWS: [Row; 46] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -974,5 +974,25 @@ pub const ROWS: [Row; 45] = [
             spec.boot.word = "hugepages=0:100,1:50";
         },
         huge_pages_turned_off_leave_nothing_behind,
+    ),
+    // The commit limit holds a start from the files only without the pool for the next start.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4];
+            spec.host.strict = Some(Strict::Ratio(100));
+            spec.server.next.percent_of_ram = 0;
+            spec.server.from_files = Some(NextSpec {
+                huge_pages: 'f',
+                ..next(spec)
+            });
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 35,
+                plus_kb: 359_224,
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            });
+        },
+        decisions_are_enough,
     ),
 ];
