@@ -2362,7 +2362,9 @@ fn leaves_memory_at_boot(
             moved_segments = moved_segments + Bytes(segment.bytes);
         }
     }
-    if then > memory::in_pools(machine) {
+    // No finding is about a limit that is unknown, and no step.
+    let is_limit_known = memory::CommitLimit::unknown(machine).is_none();
+    if then > memory::in_pools(machine) && (is_limit_known || !steps.is_empty()) {
         let committed = machine.usage().and_then(|usage| usage.committed);
         let committed = Bytes(committed.unwrap_or(0)) - moved_segments;
         let missing = missing_to_commit(spec, then, committed);
