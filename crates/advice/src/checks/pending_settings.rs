@@ -17,7 +17,7 @@ use crate::{
 };
 use host::{
     server::{setting::SettingSource, state::Files},
-    units::{Bytes, huge_pages},
+    units::huge_pages,
 };
 
 pub(super) const CHECK: Check = Check {
@@ -176,9 +176,9 @@ pub(crate) fn about_files(machine: &Machine) -> Option<Decision> {
     let files = machine.state.next.from_files.as_ref()?;
     let pages = machine.size_to_map(files).and_then(|size| {
         let pages = demand::pages_from_files(machine, size, files);
-        let demands = Demands::at_boot(machine, size, files)?;
-        let can_hold = demands.missing_at_boot(machine, pages) == Some(Bytes(0));
-        can_hold.then(|| format!(", or allocate {} for such a start", huge_pages(pages, size)))
+        let at_boot = Demands::at_boot(machine, size, &machine.next_start());
+        let fits = at_boot.is_none_or(|at_boot| at_boot.of_this_server() >= pages);
+        fits.then(|| format!(", or allocate {} for such a start", huge_pages(pages, size)))
     });
     Some(Decision::Text(format!(
         "before a start without the options of the command line, correct the settings in the files{}",

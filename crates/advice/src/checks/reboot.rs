@@ -8,7 +8,7 @@ use crate::{
     finding::{Finding, Judgment, whole},
     model::{
         apply::Blocked,
-        demand::{self, Demands, PoolTarget},
+        demand::{self, Demands, PoolTarget, Who},
         forecast,
         machine::Machine,
         memory::{self, CommitLimit},
@@ -57,8 +57,9 @@ The check is `unknown`
 - in a container, where the files of the host are not visible.
 
 The next boot can start this server with the present options of its command line, or from its files
-alone. The start that needs more pages counts. If the options keep huge pages off, a start from the
-files counts only if they set `huge_pages = on`.
+alone. The start that needs more pages counts. If the options keep huge pages off, or are for pages
+of another size, a start from the files counts only if they set `huge_pages = on`. It does not count
+if memory is too small for its pages, too.
 
 Pages that no visible server holds count as needed at boot, but only as many of them as the present
 line has room for.
@@ -163,10 +164,18 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
     }
     // Pages of other servers that `demands` leaves out, because memory is too small for them.
     let all = Demands::with_all(machine, size, &machine.next_start());
-    let more = all.map_or(Pages(0), |all| all.asked_by_others()) - demands.asked_by_others();
+    let of = |sum: fn(&Demands) -> Pages| all.as_ref().map_or(Pages(0), sum) - sum(demands);
+    let more = of(Demands::asked_by_others);
     if more > Pages(0) && asked < demands.total() + more && !machine.is_muted("other_servers") {
         text = format!(
             "{text} {more} more {} needed if other servers that ask for huge pages start first: see other_servers.",
+            more.verb("is", "are")
+        );
+    }
+    let more = of(|demands| demands.sum(|who| *who == Who::FromFiles));
+    if more > Pages(0) && asked < demands.total() + more {
+        text = format!(
+            "{text} {more} more {} needed if this server starts without the options of its command line, but memory is too small for them.",
             more.verb("is", "are")
         );
     }

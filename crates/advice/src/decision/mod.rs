@@ -7,7 +7,7 @@ use std::{cmp::Reverse, mem::discriminant};
 use crate::model::{
     allowed_part::NodePart,
     apply::Blocked,
-    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget, Who},
+    demand::{self, Demands, Hidden, IdleFor, Name, PoolTarget},
     limits,
     machine::Machine,
     memory::{self, CommitLimit, Shortage},
@@ -246,8 +246,6 @@ pub enum Lower {
     To(u64),
     /// The reduction, in MB, where the value that is pending is unknown.
     By(u64),
-    /// The reduction, in MB, of the value in the files, with which the server does not run.
-    InFiles(u64),
     /// The reduction of the segment, in MB, that takes place at the next start.
     Pending(u64),
     /// The reduction, in MB, on another server.
@@ -261,7 +259,6 @@ impl Lower {
             (None, _) => true,
             (Some(Self::To(lower)), Some(Self::To(other))) => lower <= other,
             (Some(Self::By(lower)), Some(Self::By(other)))
-            | (Some(Self::InFiles(lower)), Some(Self::InFiles(other)))
             | (Some(Self::Pending(lower)), Some(Self::Pending(other))) => lower >= other,
             (Some(Self::OfOther(server, lower)), Some(Self::OfOther(same, other))) => {
                 server == same && lower >= other
@@ -533,18 +530,7 @@ pub(crate) fn for_boot(machine: &Machine, demands: &Demands, blocked: Blocked) -
         return lower;
     }
     let size = demands.size;
-    // The settings that a person can lower are those that need the most.
-    let from_files = machine.next_start_from_files();
-    let has_more = demands.sum(|who| *who == Who::FromFiles) > Pages(0);
-    let from_files = from_files.filter(|_| has_more);
-    let at = from_files.as_ref().unwrap_or(machine);
-    let mut blocked = for_blocked(at, size, demands.of_this_server(), blocked);
-    if let Decision::FreeMemory { lower, .. } = &mut blocked
-        && let Some(Lower::By(megabytes)) = *lower
-        && from_files.is_some()
-    {
-        *lower = Some(Lower::InFiles(megabytes));
-    }
+    let blocked = for_blocked(machine, size, demands.of_this_server(), blocked);
     let request = machine.next_boot().and_then(|boot| boot.pages(size.0));
     // A present line has the pages that servers need, so the server comes first.
     match (&blocked, request, by) {

@@ -14,9 +14,6 @@ impl fmt::Display for Lower {
         match self {
             Self::To(megabytes) => write!(f, "lower shared_buffers to {megabytes}MB"),
             Self::By(megabytes) => write!(f, "lower shared_buffers by {megabytes}MB"),
-            Self::InFiles(megabytes) => {
-                write!(f, "lower shared_buffers in the files by {megabytes}MB")
-            }
             Self::Pending(megabytes) => write!(
                 f,
                 "restart PostgreSQL (its pending settings need {megabytes} MB less)"

@@ -153,19 +153,18 @@ impl Demands {
         (self.total() - Pages(pool)) * self.size
     }
 
-    /// The demands at boot: those of [`Self::with_all`]. Other servers that request huge pages count
-    /// only if they fit in addition to the memory that other programs use now.
+    /// The demands at boot: those of [`Self::with_all`]. Other servers that request huge pages, and
+    /// a start of this server from its files alone, count only if they fit in addition to the
+    /// memory that other programs use now.
     ///
     /// Of the pages that no visible server holds, as many count as the boot line has room for. The
     /// kernel could have lost the others.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let mut all = Self::with_all(machine, size, next)?;
-        let without_asking = |all: &mut Self| {
-            let demands = &mut all.all;
-            demands.retain(|demand| !matches!(demand.who, Who::Asking(..)));
-        };
+        let is_asking = |who: &Who| matches!(who, Who::Asking(..));
+        let is_of_files = |who: &Who| *who == Who::FromFiles;
         if machine.is_muted(OTHER_SERVERS) {
-            without_asking(&mut all);
+            all = all.without(is_asking);
         }
         for demand in &mut all.all {
             if demand.who == Who::OtherPrograms {
@@ -173,14 +172,21 @@ impl Demands {
             }
         }
         all.all.retain(|demand| demand.pages > Pages(0));
-        match all
-            .missing_at_boot(machine, all.total())
-            .unwrap_or_default()
-        {
-            Bytes(0) => {}
-            _ => without_asking(&mut all),
-        }
-        Some(all)
+        let least = all.without(|who| is_asking(who) || is_of_files(who));
+        let choices = [all.without(is_asking), all.without(is_of_files)];
+        let fits = |demands: &Self| {
+            let missing = demands.missing_at_boot(machine, demands.total());
+            missing.unwrap_or_default() == Bytes(0)
+        };
+        let mut choices = std::iter::once(all).chain(choices);
+        Some(choices.find(fits).unwrap_or(least))
+    }
+
+    /// The demands but these.
+    fn without(&self, is_left_out: impl Fn(&Who) -> bool) -> Self {
+        let mut fewer = self.clone();
+        fewer.all.retain(|demand| !is_left_out(&demand.who));
+        fewer
     }
 
     /// Bytes that are missing if the next boot sets this many pages, in addition to the pools of
@@ -428,17 +434,28 @@ pub(crate) fn pages_from_files(machine: &Machine, size: PageSize, files: &Server
 }
 
 /// The settings of a start from the files alone, if the next boot needs huge pages for it. A server
-/// whose options keep huge pages off needs none, unless its files set `huge_pages = on`.
+/// whose options keep huge pages off, or are for pages of another size, needs none, unless its
+/// files set `huge_pages = on`.
 fn files_at_boot<'m>(machine: &'m Machine, next: &Server) -> Option<&'m Server> {
     let files = machine.state.next.from_files.as_ref();
-    files.filter(|files| next.asks_for_huge_pages() || files.huge_pages == HugePages::On)
+    let own = machine.size_to_map(next);
+    files.filter(|files| {
+        let has_same_size = own.is_some() && machine.size_to_map(files) == own;
+        has_same_size || files.huge_pages == HugePages::On
+    })
 }
 
 /// The sizes of the pages that the next boot needs for this server.
 pub(crate) fn sizes_at_boot(machine: &Machine, next: &Server) -> Vec<PageSize> {
     let own = machine.size_to_map(next);
     let from_files = files_at_boot(machine, next).and_then(|files| machine.size_to_map(files));
-    let from_files = from_files.filter(|size| machine.pool(*size).is_some() && own != Some(*size));
+    let from_files = from_files.filter(|size| {
+        let is_needed = || {
+            let demands = Demands::at_boot(machine, *size, next);
+            demands.is_none_or(|demands| demands.total() > Pages(0))
+        };
+        machine.pool(*size).is_some() && own != Some(*size) && is_needed()
+    });
     own.into_iter().chain(from_files).collect()
 }
 

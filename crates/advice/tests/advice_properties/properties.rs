@@ -1778,7 +1778,7 @@ fn still_asks_for(
 fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> TestCaseResult {
     let buffers = machine.facts.shared_buffers_bytes;
     let by = match lower {
-        Lower::By(mb) | Lower::InFiles(mb) => mb << 20,
+        Lower::By(mb) => mb << 20,
         Lower::To(mb) => {
             prop_assert!(mb << 20 < buffers, "{decision:?} of {}", Bytes(buffers));
             buffers - (mb << 20)
@@ -2182,19 +2182,26 @@ pub fn boot_lines_serve_a_start_from_the_files(_: &Spec, machine: &Machine) -> T
     prop_assume!(after.is_ok());
     let after = after.expect("it was assumed").at_next_start();
     let reboot = answer::finding(&after, CheckId::Reboot);
-    // The sentence names pages that other servers could take first.
-    let is_first = !reboot.text.contains("start first");
-    prop_assume!(reboot.code == "set_at_boot" && is_first);
+    // The sentence names pages that other servers could take first, and those that do not fit.
+    let is_all = !reboot.text.contains("start first") && !reboot.text.contains("memory is too");
+    prop_assume!(reboot.code == "set_at_boot" && is_all);
     let from_files = after.next_start_from_files();
     prop_assume!(from_files.is_some());
     let from_files = from_files.expect("it was assumed");
     let next = from_files.next_start();
-    // Options that keep huge pages off could be permanent.
-    let counts = after.state.asks_for_huge_pages() || next.huge_pages == HugePages::On;
+    // Options that keep huge pages off, or set their size, could be permanent.
+    let own = after.size_to_map(&after.next_start());
+    let has_same_size = own.is_some() && own == from_files.size_to_map(&next);
+    let counts = has_same_size || next.huge_pages == HugePages::On;
     // PostgreSQL rounds up to this size.
     prop_assume!(counts && next.huge_page_size_bytes.is_none_or(u64::is_power_of_two));
+    // Memory is too small for pages of another size in addition to those of the next start.
+    let is_left_out = |size| {
+        let demands = Demands::at_boot(&after, size, &after.next_start());
+        own != Some(size) && demands.is_some_and(|demands| demands.of_this_server() == Pages(0))
+    };
     match from_files.size_to_map(&next) {
-        Some(size) if from_files.pool(size).is_some() => {
+        Some(size) if from_files.pool(size).is_some() && !is_left_out(size) => {
             starts_after_a_boot(&from_files, size, |server| {
                 size_at_boot(&from_files, server)
             })
@@ -2354,7 +2361,11 @@ fn leaves_memory_at_boot(
                 .all
                 .iter()
                 .any(|demand| matches!(demand.who, demand::Who::Asking(who, _) if who.pid == name));
-            let known = all.sum(|who| *who != demand::Who::OtherPrograms);
+            // A start from the files alone does not count if memory is too small for it.
+            let is_known = |who: &demand::Who| {
+                !matches!(who, demand::Who::OtherPrograms | demand::Who::FromFiles)
+            };
+            let known = all.sum(is_known);
             is_asking && asked(pool.page_bytes) >= known
         });
         if moves {

@@ -202,6 +202,29 @@ fn way_back_is_the_running_value() {
             warning not_set_at_boot: Nothing sets 1 GB pages at boot; needed: 8 if this server starts without the options of its command line.
             # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=8 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("how_to_set_2", expect![""]),
+        when("the files try another page size", |m| {
+            m.on_huge_pages(20 * GB, 20 * GB);
+            m.state.server.huge_page_size_bytes = Some(2 * MB);
+            set(m, "huge_page_size", "2MB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_page_size_bytes: Some(GB),
+                ..m.state.server.clone()
+            });
+        })
+        .see("runbook", expect![""]),
+        when("the host cannot hold pages of both sizes", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(12 * GB);
+            m.state.server.huge_page_size_bytes = Some(2 * MB);
+            set(m, "huge_page_size", "2MB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_pages: HugePages::On,
+                huge_page_size_bytes: Some(GB),
+                ..m.state.server.clone()
+            });
+        })
+        .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 20480 huge pages of 2 MB at boot."])
+        .see("runbook", expect!["# before a start without the options of the command line, correct the settings in the files"]),
         when("the command line has huge_pages = off, and the files have try", |m| {
             m.on_small_pages(8 * GB, 0);
             m.file("etc/sysctl.d/hugepages.conf", None);
@@ -227,10 +250,10 @@ fn way_back_is_the_running_value() {
         })
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=75
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 75' >> /etc/sysctl.d/60-hugepages.conf)
             # before a start without the options of the command line, correct the settings in the files
-            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 75 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
-            # restart PostgreSQL (ends all sessions)
-            # free 31881 MB of memory, or lower shared_buffers in the files by 31882MB: too little memory is available for the pool"#]]),
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 75 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
+            # restart PostgreSQL (ends all sessions)"#]]),
         when("the server was started with try, and there are too few pages", |m| {
             m.ram(16 * GB);
             m.on_small_pages(8 * GB, 1000);
