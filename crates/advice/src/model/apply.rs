@@ -1,6 +1,7 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
 use host::server::{
+    facts::Facts,
     instances::Instance,
     state::{Backing, Files, Server},
     unit::OomPolicy,
@@ -469,6 +470,7 @@ impl Machine {
                     return Err(Blocked::LosesHugePages(reason));
                 }
                 self.map_small_pages(&next);
+                self.keep_room_to_commit()?;
             }
             StartOutcome::SmallPages(_, fit) => return Err(Blocked::WouldNotFit(fit)),
             StartOutcome::Fails(reason, fit) => return Err(Blocked::WouldNotStart(reason, fit)),
@@ -536,6 +538,20 @@ impl Machine {
             page_bytes: Some(base.0),
             mappings: 1,
         });
+    }
+
+    /// With strict overcommit, whether enough can still be committed, or no less than before all
+    /// steps.
+    fn keep_room_to_commit(&self) -> Result<(), Blocked> {
+        let Some(limit) = CommitLimit::of(self) else {
+            return Ok(());
+        };
+        let before = CommitLimit::of(&Self::new(Facts::clone(&self.facts)));
+        let missing = before.map_or(Bytes(0), |before| before.missing());
+        match limit.missing() > missing {
+            true => Err(Blocked::CommitLimit(limit)),
+            false => Ok(()),
+        }
     }
 
     /// New processes have faulted in nothing of the segment, and have the new service settings.

@@ -615,6 +615,19 @@ fn plan_that_is_too_large_is_a_decision() {
 }
 
 #[test]
+fn plan_leaves_enough_to_commit() {
+    let machine = machine(|m| {
+        m.on_huge_pages(16 * GB, 16 * GB);
+        m.strict(23 * GB + 512 * MB);
+    });
+    let off = with(&machine, 16 * GB, HugePages::Off);
+    let off = plan(&[("huge_pages", "off", Ok(off))]);
+    let decision =
+        "# set vm.overcommit_ratio to 52, add 799 MB of swap, or lower committed memory by as much";
+    assert_eq!(commands(&machine, &off), [decision]);
+}
+
+#[test]
 fn plan_that_corrects_refused_files_is_followed() {
     let machine = machine(|m| {
         m.fall_back(537);
