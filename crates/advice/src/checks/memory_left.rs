@@ -227,14 +227,16 @@ fn decision(machine: &Machine) -> Option<Decision> {
 }
 
 fn about_segment(machine: &Machine) -> Option<Decision> {
-    let present = start::present_misfit(machine);
-    let fit = match &present {
+    let present_fit = start::present_misfit(machine);
+    let fit = match &present_fit {
         Some(Fit::BeyondMemory(_)) => None,
         Some(fit) => Some(fit.clone()),
         // A present shortage is reported before a start that leaves too little.
         None => start::misfit(machine)
             .filter(|fit| fit.is_certain() || Shortage::now(machine).is_none()),
     };
+    // The plan has the decision.
+    let is_undone = || restart::undo_pending(machine).is_some();
     let of_pools = of_pools(machine).map_or(Status::Unknown, |finding| finding.status);
     let of_cgroups = of_cgroups(machine).map_or(Status::Ok, |finding| finding.status);
     // A higher limit of the cgroup does not help if RAM is too small.
@@ -254,7 +256,8 @@ fn about_segment(machine: &Machine) -> Option<Decision> {
                 },
             );
         if let Some(by) = to_raise.max() {
-            return Some(Decision::RaiseMemoryLimit { by });
+            let is_plan = present_fit.is_none() && is_undone();
+            return (!is_plan).then_some(Decision::RaiseMemoryLimit { by });
         }
     }
     // A commit limit that keeps the pool from growing is decided first.
@@ -262,11 +265,7 @@ fn about_segment(machine: &Machine) -> Option<Decision> {
         matches!(fit, Fit::BeyondCommitLimit { .. }) && machine.state.asks_for_huge_pages()
     };
     if let Some(fit) = fit.filter(|fit| !is_about_pool(fit)) {
-        // The plan has the decision.
-        if restart::undo_pending(machine).is_some() {
-            return None;
-        }
-        return Some(decision::for_misfit(machine, fit));
+        return (!is_undone()).then(|| decision::for_misfit(machine, fit));
     }
     let shortage = Shortage::now(machine)?;
     let of_memory = || decision::short_now(machine, &shortage);

@@ -889,7 +889,7 @@ fn ram_and_a_cgroup_are_too_small() {
         })
         .see("memory_left", expect![[r#"
             critical would_run_out_of_memory: After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 41 GB; its memory limit is 30 GB.
-            # raise the memory limit of the server's cgroup by 11264 MB, or lower shared_buffers by as much"#]]),
+            # as restart"#]]),
     ]);
 }
 
