@@ -112,8 +112,13 @@ fn is_limited_above(machine: &Machine) -> bool {
     has_refused && judge(machine).is_ok_and(|finding| finding.code == "limit_above")
 }
 
-/// The decision about a limit that is not visible.
+/// The decision about a limit that is not visible, or about a next start that ends the danger.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    if is_bomb(machine)
+        && let Some(question) = restart::decision(machine)
+    {
+        return Some(question);
+    }
     let next = machine.next_start();
     let now = machine.backing().huge_page();
     let size = now.or(machine.size_asked_for(&next))?;

@@ -137,6 +137,9 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
         true => format!(
             "if {name} = {value} is intended, follow the steps of hugeinfo_runbook('{name}={value}'), because a restart alone leaves huge pages idle"
         ),
+        false if cgroup_fault_limit::is_bomb(machine) => {
+            format!("restart PostgreSQL (ends all sessions) if {name} = {value} is intended")
+        }
         false => format!("do nothing if {name} = {value} is intended"),
     };
     Some(Decision::Text(format!(

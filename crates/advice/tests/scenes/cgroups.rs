@@ -89,6 +89,19 @@ fn fault_limits() {
             echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max
             # also raise the limit where it is set (unit or container runtime), or the next start resets it
             # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers); otherwise, free 7455 MB of memory, or lower shared_buffers by 7456MB: too little memory is available for the pool"#]]),
+        when("the next start ends the danger", |m| {
+            m.on_huge_pages(8 * GB, 8 * GB);
+            limited(&mut m.state, Some(100), None);
+            m.waits(|next| next.huge_pages = HugePages::Off);
+        })
+        .see("runbook", expect!["# if huge_pages = off is intended, follow the steps of hugeinfo_runbook('huge_pages=off'), because a restart alone leaves huge pages idle; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"]),
+        when("the next start in a container ends the danger", |m| {
+            m.on_huge_pages(8 * GB, 8 * GB);
+            m.container();
+            limited(&mut m.state, Some(100), None);
+            m.waits(|next| next.huge_pages = HugePages::Off);
+        })
+        .see("runbook", expect!["# restart PostgreSQL (ends all sessions) if huge_pages = off is intended; otherwise, for the next start, set huge_pages to its running value (SHOW huge_pages)"]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.state, Some(1074), Some(1074));
         })
