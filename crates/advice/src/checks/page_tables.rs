@@ -71,7 +71,8 @@ fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// Recommends fewer connections if huge pages do not help.
+/// Recommends fewer connections if huge pages do not help, or if no remedy turns them on.
 fn decision(machine: &Machine) -> Option<Decision> {
-    (!need_huge_pages(machine)).then_some(Decision::FewerConnections)
+    let stays_off = machine.will_turn_off() || machine.is_muted("huge_pages");
+    (stays_off || !need_huge_pages(machine)).then_some(Decision::FewerConnections)
 }

@@ -1,6 +1,6 @@
 //! Page tables, swap and major faults.
 
-use host::server::state::ProcessFigures;
+use host::server::state::{ProcessFigures, SharedMemoryType};
 
 use expect_test::expect;
 
@@ -47,6 +47,14 @@ fn page_tables() {
             # then: sysctl -w vm.nr_hugepages=70656
             # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 70656 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0; set huge_pages to its old value in postgresql.auto.conf; set /etc/sysctl.d/hugepages.conf:1 to 537' >&2; false; fi
             # start PostgreSQL"#]]),
+        when("page tables are large, and huge pages are about to be turned off", |m| {
+            published(m);
+            m.page_tables(MB / 2, 277 * MB);
+            m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
+        })
+        .see("runbook", expect![[r#"
+            # do nothing if shared_memory_type = sysv is intended; otherwise, for the next start, set shared_memory_type to its running value (SHOW shared_memory_type)
+            # lower max_connections, or use a connection pooler"#]]),
         when("page tables have used up the memory that the pool needs", |m| {
             m.ram(192 * GB);
             m.on_small_pages(141 * GB, 0);
