@@ -183,7 +183,7 @@ impl Demands {
     }
 
     /// The demands but these.
-    fn without(&self, is_left_out: impl Fn(&Who) -> bool) -> Self {
+    pub(crate) fn without(&self, is_left_out: impl Fn(&Who) -> bool) -> Self {
         let mut fewer = self.clone();
         fewer.all.retain(|demand| !is_left_out(&demand.who));
         fewer

@@ -225,6 +225,22 @@ fn way_back_is_the_running_value() {
         })
         .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 20480 huge pages of 2 MB at boot."])
         .see("runbook", expect!["# before a start without the options of the command line, correct the settings in the files"]),
+        when("the pool has enough pages for another server, but not for the files", |m| {
+            m.on_huge_pages(8 * GB, 8 * GB);
+            m.more(1024);
+            m.asked(6144);
+            m.other(2 * GB, 4096, TRY);
+            set(m, "shared_buffers", "7GB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                shared_memory_bytes: 12 * GB,
+                ..m.state.server.clone()
+            });
+        })
+        .see("other_servers", expect!["ok enough_for_all: Another server runs on this host. The pool has 5120 huge pages of 2 MB; needed: 5120 = 4096 for this server + 1024 for the server on port 5433 (huge_pages = try). The server on port 5433 gets its pages when it restarts."])
+        .see("reboot", expect![[r#"
+            warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 6144 huge pages of 2 MB at boot; needed: 7168 = 4096 for this server + 2048 if this server starts without the options of its command line + 1024 for the server on port 5433 (huge_pages = try).
+            sed -i 's/^vm\.nr_hugepages = 6144$/vm.nr_hugepages = 7168/' /etc/sysctl.d/hugepages.conf
+            # needed: 7168 = 4096 for this server + 2048 if this server starts without the options of its command line + 1024 for the server on port 5433 (huge_pages = try)"#]]),
         when("the command line has huge_pages = off, and the files have try", |m| {
             m.on_small_pages(8 * GB, 0);
             m.file("etc/sysctl.d/hugepages.conf", None);
