@@ -156,7 +156,10 @@ fn of_line(machine: &Machine, demands: &Demands, request: &Request) -> Finding {
     }
     let held = demand::unexplained(machine, size);
     let least = demands.total() + held;
-    let mut text = format!("{sets}.");
+    let mut text = match asked > demands.total() {
+        true => format!("{sets}; {demands}."),
+        false => format!("{sets}."),
+    };
     if asked < least {
         text = format!(
             "{text} {least} are needed if the {held} that no visible server holds (hugeinfo_holders) are also needed after the boot."

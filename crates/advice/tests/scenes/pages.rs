@@ -757,7 +757,7 @@ fn idle_pages() {
             m.asked(12_288);
         })
         .see("pool_size", expect![["ok idle_by_configuration: 3000 huge pages of 2 MB (6000 MB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed."]])
-        .see("reboot", expect![["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 12288 huge pages of 2 MB at boot."]])
+        .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 12288 huge pages of 2 MB at boot; 537 are needed."])
         .see("runbook", expect![[""]]),
     ]);
 }
