@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 46] = [
+pub const ROWS: [Row; 48] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -994,5 +994,48 @@ pub const ROWS: [Row; 46] = [
             });
         },
         decisions_are_enough,
+    ),
+    // Whether there is a commit limit is unknown.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.host.strict = Some(Strict::Ratio(50));
+            spec.host.is_commit_wrong = true;
+            spec.server.next.percent_of_ram = 0;
+            spec.boot.sysctl = Some(exact_plus(0));
+            spec.files = FilesSpec::Planned(NextSpec {
+                plus_kb: 206_856,
+                huge_pages: 'f',
+                ..next(spec)
+            });
+            spec.absent = vec![18];
+        },
+        boot_that_is_ok_starts_the_server,
+    ),
+    // Pages of another size are idle, for which the kernel has refused nothing.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::Arm64k;
+            spec.host.nodes_gb = vec![16];
+            spec.server.next.percent_of_ram = 0;
+            spec.pools[1].persistent = exact_plus(22);
+            spec.limits = vec![LimitSpec {
+                nth_size: 1,
+                faults: None,
+                reservations: Some(exact_plus(0)),
+                others: 0,
+            }];
+            spec.refused = 1;
+            spec.boot.sysctl = Some(exact_plus(0));
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 19,
+                plus_kb: 959_448,
+                size: SizeSpec::Nth(2),
+                ..next(spec)
+            });
+        },
+        refused_pages_need_a_decision,
     ),
 ];

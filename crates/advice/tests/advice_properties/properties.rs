@@ -2564,10 +2564,10 @@ pub fn refused_pages_need_a_decision(spec: &Spec, machine: &Machine) -> TestCase
     prop_assert!(!is_refused || spec.refused > 0);
     if is_refused {
         let remedy = check.map(|check| check.remedy);
-        prop_assert!(matches!(
-            remedy,
-            Some(Remedy::NeedsDecision(_) | Remedy::As(_))
-        ));
+        prop_assert!(
+            matches!(remedy, Some(Remedy::NeedsDecision(_) | Remedy::As(_))),
+            "{remedy:?}"
+        );
     } else if spec.refused > 0 && !is_explained && machine.whole().is_some() {
         // Other facts that are absent make the answer unknown.
         let is_on = machine.is_on_huge_pages() == Some(true) && spec.absent.is_empty();
