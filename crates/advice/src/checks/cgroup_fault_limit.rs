@@ -121,8 +121,9 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     }
     let next = machine.next_start();
     let now = machine.backing().huge_page();
-    let size = now.or(machine.size_asked_for(&next))?;
-    refused(machine, size)?;
+    // Pages of the pending size can be those that were refused.
+    let mut sizes = now.into_iter().chain(machine.size_asked_for(&next));
+    let size = sizes.find(|size| refused(machine, *size).is_some())?;
     let held = machine.pages_held(size).unwrap_or_default();
     let bytes = held.max(demand::pages_of_next_start(machine, size, &next)) * size;
     Some(Decision::Text(format!(
