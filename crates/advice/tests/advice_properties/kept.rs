@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 48] = [
+pub const ROWS: [Row; 49] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -1037,5 +1037,32 @@ pub const ROWS: [Row; 48] = [
             });
         },
         refused_pages_need_a_decision,
+    ),
+    // A line for a start from the files leaves too little for the small pages of the server.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![128, 4];
+            spec.host.used_percent = 80;
+            spec.host.swap_gb = 60;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.from_files = Some(NextSpec {
+                huge_pages: 'o',
+                ..next(spec)
+            });
+            spec.server.next = NextSpec {
+                percent_of_ram: 50,
+                huge_pages: 'f',
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            };
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.others = vec![OtherSpec {
+                mb: 100,
+                percent_of_ram: 17,
+                ..OTHER
+            }];
+        },
+        boot_line_is_never_withheld,
     ),
 ];
