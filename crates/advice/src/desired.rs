@@ -181,6 +181,11 @@ impl Boot {
         if machine.is_muted("reboot") {
             return boot;
         }
+        // A change of the files changes a start from them, too.
+        let changes = desired.iter().flat_map(|desired| &desired.settings);
+        let changes: Vec<_> = changes.cloned().map(Step::ChangeSetting).collect();
+        let changed = machine.apply_all(&changes);
+        let machine = changed.as_ref().unwrap_or(machine);
         let own = demand::sizes_at_boot(machine, next);
         let pools = desired.map_or(&[][..], |desired| &desired.pools);
         let grown = pools.iter().filter(|change| change.pages > change.before);
