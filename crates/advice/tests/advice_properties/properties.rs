@@ -2481,7 +2481,8 @@ pub fn more_swap_is_never_worse(_: &Spec, machine: &Machine) -> TestCaseResult {
     };
     let worst = |found: &[Finding]| found.iter().map(|found| found.status).max();
     let before = found(machine);
-    for gb in [1, 16, 1 << 30] {
+    // The last is more than a wrong Committed_AS of the largest host.
+    for gb in [1, 16, 1 << 32] {
         let after = found(&with(gb * GB));
         prop_assert!(
             worst(&after) <= worst(&before),
@@ -2490,7 +2491,7 @@ pub fn more_swap_is_never_worse(_: &Spec, machine: &Machine) -> TestCaseResult {
         let runs_out = |found: &Finding| {
             found.code.ends_with("run_out_of_memory") && !found.text.contains("cgroup")
         };
-        prop_assert!(gb < 1 << 30 || !after.iter().any(runs_out), "{after:?}");
+        prop_assert!(gb < 1 << 32 || !after.iter().any(runs_out), "{after:?}");
     }
     Ok(())
 }
