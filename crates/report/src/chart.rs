@@ -105,7 +105,6 @@ pub(crate) fn swatch(color: Color) -> Markup {
     }
 }
 
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn percent(value: u64, full: u64) -> f64 {
     Bytes(value).percentage_of(Bytes(full)).min(100.0)
 }
