@@ -113,11 +113,9 @@ impl Desired {
             restart,
             next,
         };
-        for pool in machine.pools() {
-            let size = PageSize(pool.page_bytes);
-            let Some(target) = PoolTarget::of(machine, size, &desired.next) else {
-                continue;
-            };
+        let targets: Vec<_> = PoolTarget::each(machine, &desired.next).collect();
+        for target in targets {
+            let size = target.now.size;
             // Whether pending settings are meant to turn huge pages off is decided first.
             let line = forecast::lower_line(machine, &target);
             let line = line.filter(|_| restart || desired.size.is_some());
@@ -413,9 +411,8 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     let next = machine.state.next_start();
     let is_sysv = next.shared_memory_type == SharedMemoryType::Sysv;
     // The plan sets it against a pending change.
-    let chosen = |server: &Server| (server.huge_pages, server.shared_memory_type);
     let is_planned = machine.state.next.gives_up_huge_pages
-        && chosen(next) != chosen(machine.facts.state.next_start());
+        && !next.asks_alike(machine.facts.state.next_start());
     let stays_off = machine.is_kept_off() && (is_planned || !page_tables::need_huge_pages(machine));
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(

@@ -306,15 +306,14 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
     })
 }
 
-/// The decision about pages that a bound server does not need after its restart. No command releases
-/// them, because the kernel would choose the nodes.
+/// The decision about pages that a bound server does not need after its restart. No command
+/// releases them, because the kernel would choose the nodes.
 fn left_over_on_nodes(machine: &Machine, desired: &Desired) -> Option<Decision> {
     if !desired.restart || !machine.is_bound_to_nodes() {
         return None;
     }
     let machine = machine.with_next_start(desired.next.clone());
-    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
-    let mut targets = sizes.filter_map(|size| PoolTarget::of(&machine, size, &desired.next));
+    let mut targets = PoolTarget::each(&machine, &desired.next);
     let target = targets.find(|target| forecast::is_left_over(&machine, target))?;
     let idle = target.persistent - target.recommended();
     let kept = target.after.of_this_server();

@@ -181,18 +181,14 @@ fn idle_until_restart(demands: &Demands) -> String {
 
 /// The demands on a pool with all servers that ask for huge pages, whether there is memory for all
 /// of them or not: the pool of this server, or of the default size, unless only another pool is too
-/// small for servers that ask for its pages. A start of this server from its files alone is a matter
-/// of the next boot.
+/// small for servers that ask for its pages.
 fn demands_of_all(machine: &Machine) -> Option<Demands> {
     let next = machine.next_start();
     let size = machine
         .size_asked_for(&next)
         .filter(|size| machine.pool(*size).is_some());
     let size = size.or(machine.default_size())?;
-    let of_all = |size| {
-        let all = Demands::with_all(machine, size, &next)?;
-        Some(all.without(|who| *who == Who::FromFiles))
-    };
+    let of_all = |size| Demands::with_asking(machine, size, &next, When::AfterRestart);
     let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
     std::iter::once(size)
         .chain(sizes)

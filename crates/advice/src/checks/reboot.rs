@@ -268,8 +268,10 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
         ));
     }
     let next = machine.next_start();
-    let own = machine.size_asked_for(&next).into_iter();
-    let mut sizes = own.chain(demand::sizes_at_boot(machine, &next));
+    let own = machine.size_asked_for(&next);
+    let others = demand::sizes_at_boot(machine, &next).into_iter();
+    let others = others.filter(|size| own != Some(*size));
+    let mut sizes = own.into_iter().chain(others);
     sizes.find_map(|size| decision_about(machine, size))
 }
 

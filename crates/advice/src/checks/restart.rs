@@ -20,7 +20,7 @@ use crate::{
 };
 use host::{
     server::state::SharedMemoryType,
-    units::{PageSize, Pages, capitalized, huge_pages},
+    units::{Pages, capitalized, huge_pages},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -148,14 +148,12 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
     )))
 }
 
-/// Whether a pending change that turns huge pages off leaves idle pages. A plan for it releases them.
+/// Whether a pending change that turns huge pages off leaves idle pages, which a plan for it
+/// releases.
 fn leaves_pages(machine: &Machine) -> bool {
     let next = machine.next_start();
-    let targets = machine.pools().filter_map(|pool| {
-        let size = PageSize(pool.page_bytes);
-        PoolTarget::of(machine, size, &next)
-    });
-    machine.will_turn_off() && { targets }.any(|target| forecast::is_left_over(machine, &target))
+    let mut targets = PoolTarget::each(machine, &next);
+    machine.will_turn_off() && targets.any(|target| forecast::is_left_over(machine, &target))
 }
 
 /// How to undo the pending changes, if they are the only reason why the next start would fail, or

@@ -420,7 +420,8 @@ pub(crate) fn about_nodes(machine: &Machine, size: PageSize, missing: Pages) -> 
 }
 
 /// A sentence about idle pages of a server that is bound to some NUMA nodes. A person releases them
-/// node by node, because the kernel would choose the nodes. `kept`: the pages that the server needs.
+/// node by node, because the kernel would choose the nodes. `kept`: the pages that the server
+/// needs.
 pub(crate) fn release_by_node(
     machine: &Machine,
     size: PageSize,
@@ -791,7 +792,7 @@ pub(crate) fn for_misfit(machine: &Machine, fit: Fit) -> Decision {
             Some(limit) => {
                 let own = memory::segment_on_small_pages(machine);
                 // A pool that grows first leaves less room, and less RAM outside of the pools.
-                let less = limit.limit + own - limit.reserve - limit.committed - room;
+                let less = limit.room_once_stopped(machine) - room;
                 let ratio = limit.ratio.filter(|ratio| *ratio > 0);
                 let grown = ratio.map_or(Bytes(0), |ratio| Bytes(less.0 / ratio * 100));
                 raise_commit_limit(&CommitLimit {

@@ -1,8 +1,6 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
 use host::server::{
-    facts::Facts,
-    instances::Instance,
     state::{Backing, Files, Server},
     unit::OomPolicy,
 };
@@ -508,8 +506,7 @@ impl Machine {
             return;
         }
         let servers = self.state.other_servers.as_deref_mut().unwrap_or_default();
-        let is_named = |server: &&mut Instance| (server.port, server.pid) == (name.port, name.pid);
-        let Some(server) = servers.iter_mut().find(is_named) else {
+        let Some(server) = servers.iter_mut().find(|server| name.is_of(server)) else {
             return;
         };
         let Some(segment) = &mut server.segment else {
@@ -546,7 +543,7 @@ impl Machine {
         let Some(limit) = CommitLimit::of(self) else {
             return Ok(());
         };
-        let before = CommitLimit::of(&Self::new(Facts::clone(&self.facts)));
+        let before = CommitLimit::of(&self.before_steps());
         let missing = before.map_or(Bytes(0), |before| before.missing());
         match limit.missing() > missing {
             true => Err(Blocked::CommitLimit(limit)),

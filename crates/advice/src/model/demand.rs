@@ -70,6 +70,11 @@ impl Name {
             is_port_shared: own == server.port || others.any(has_same),
         }
     }
+
+    /// Whether this is the name of that server.
+    pub fn is_of(&self, server: &Instance) -> bool {
+        (self.port, self.pid) == (server.port, server.pid)
+    }
 }
 
 impl fmt::Display for Name {
@@ -183,7 +188,7 @@ impl Demands {
     }
 
     /// The demands but these.
-    pub(crate) fn without(&self, is_left_out: impl Fn(&Who) -> bool) -> Self {
+    fn without(&self, is_left_out: impl Fn(&Who) -> bool) -> Self {
         let mut fewer = self.clone();
         fewer.all.retain(|demand| !is_left_out(&demand.who));
         fewer
@@ -233,9 +238,8 @@ impl Demands {
         self.sum(|who| matches!(who, Who::Asking(asking, _) if *asking == name)) > Pages(0)
     }
 
-    /// Like [`Self::of`], after a restart or a boot, with all servers that request huge pages, even
-    /// if memory is too small for all of them. This server needs the larger of both starts: with its
-    /// present options, and from its files alone.
+    /// Like [`Self::with_asking`], after a restart or a boot. This server needs the larger of both
+    /// starts: with its present options, and from its files alone.
     pub fn with_all(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let mut all = Self::with_asking(machine, size, next, When::AfterRestart)?;
         let from_files = files_at_boot(machine, next);
@@ -254,7 +258,14 @@ impl Demands {
         Some(all)
     }
 
-    fn with_asking(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
+    /// Like [`Self::of`], with all servers that request huge pages, even if memory is too small for
+    /// all of them.
+    pub(crate) fn with_asking(
+        machine: &Machine,
+        size: PageSize,
+        next: &Server,
+        when: When,
+    ) -> Option<Self> {
         let mut demands = Self::without_asking(machine, size, next, when)?;
         let asking = on_small_pages(machine, size);
         demands.all.extend(asking.filter_map(|server| {
@@ -651,6 +662,12 @@ impl PoolTarget {
         Some(target)
     }
 
+    /// The targets of all pools whose demands are known.
+    pub(crate) fn each(machine: &Machine, next: &Server) -> impl Iterator<Item = Self> {
+        let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+        sizes.filter_map(|size| Self::of(machine, size, next))
+    }
+
     /// The target until the restart: the pool keeps the pages that the server asked for.
     pub(crate) fn until_restart(self) -> Self {
         let missed = Pages(0);
@@ -683,7 +700,8 @@ impl PoolTarget {
     }
 
     /// The pages that the boot configuration keeps once a demand has shrunk. A line was made for
-    /// the present demands if it differs from them by less than half of the pages by which they shrink.
+    /// the present demands if it differs from them by less than half of the pages by which they
+    /// shrink.
     /// The purpose of pages beyond the demands is unknown, so they stay. A line that has been
     /// lowered differs by more, so it is not lowered again.
     pub(crate) fn without_shrunk(&self, at_boot: Pages) -> Pages {

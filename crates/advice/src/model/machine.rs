@@ -389,8 +389,7 @@ impl Machine {
 
     /// Whether a change that is pending or planned keeps the next start off huge pages.
     pub(crate) fn will_turn_off(&self) -> bool {
-        let chosen = |server: &Server| (server.huge_pages, server.shared_memory_type);
-        self.is_kept_off() && chosen(self.state.next_start()) != chosen(&self.state.server)
+        self.is_kept_off() && !self.state.next_start().asks_alike(&self.state.server)
     }
 
     /// The place where a setting can be changed so that the next start uses it. `source`: `None` if

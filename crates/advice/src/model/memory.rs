@@ -537,6 +537,11 @@ impl CommitLimit {
         self.needed() - self.limit
     }
 
+    /// Bytes that the next segment can commit once the running one is gone.
+    pub fn room_once_stopped(&self, machine: &Machine) -> Bytes {
+        self.limit + segment_on_small_pages(machine) - self.reserve - self.committed
+    }
+
     /// Bytes that a process of an ordinary user can still commit.
     pub fn room(&self) -> Bytes {
         self.limit - self.reserve - self.committed

@@ -458,8 +458,7 @@ impl Supply {
 pub fn fit_on_small_pages(machine: &Machine) -> Fit {
     let segment = Bytes(machine.state.needed_bytes());
     if let Some(limit) = CommitLimit::of(machine) {
-        let own = memory::segment_on_small_pages(machine);
-        let room = limit.limit + own - limit.reserve - limit.committed;
+        let room = limit.room_once_stopped(machine);
         if room < segment {
             return Fit::BeyondCommitLimit { segment, room };
         }

@@ -679,18 +679,8 @@ pub fn stopped_server_has_a_way_back(_: &Spec, machine: &Machine) -> TestCaseRes
             huge_page_size_bytes: Some(pool.page_bytes),
             ..machine.next_start()
         };
-        let setting = PlannedSetting {
-            name: "huge_page_size".to_owned(),
-            value: format!("{}kB", pool.page_bytes >> 10),
-            source: SettingSource::Default,
-            pending: Pending::Restart,
-            next: Ok(next.clone()),
-        };
-        let planned = Planned {
-            settings: vec![setting],
-            pending: Pending::Restart,
-            next,
-        };
+        let value = format!("{}kB", pool.page_bytes >> 10);
+        let planned = plan_of("huge_page_size", &value, next);
         let steps = steps_of(&runbook::for_settings(machine, &planned));
         all.push((
             format!("{} kB", pool.page_bytes >> 10),
@@ -1693,11 +1683,26 @@ fn allocate_on_nodes(machine: &mut Machine, size: PageSize, lacking: Pages) {
     pool.surplus -= kept.0;
 }
 
+/// A plan for one setting that takes effect at the next start.
+fn plan_of(name: &str, value: &str, next: Server) -> Planned {
+    let setting = PlannedSetting {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        source: SettingSource::Default,
+        pending: Pending::Restart,
+        next: Ok(next.clone()),
+    };
+    Planned {
+        settings: vec![setting],
+        pending: Pending::Nothing,
+        next,
+    }
+}
+
 /// Lowers `shared_buffers` of another server on small pages by this many bytes.
 fn lower_other(machine: &mut Machine, name: Name, by: u64) {
-    let named = machine.clone();
     let mut servers = machine.state.other_servers.iter_mut().flatten();
-    let server = servers.find(|server| Name::of(&named, server) == name);
+    let server = servers.find(|server| name.is_of(server));
     let server = server.expect("a visible server");
     let segment = server.segment.as_mut().expect("a segment");
     segment.bytes -= by;
@@ -2683,9 +2688,9 @@ pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> Test
     Ok(())
 }
 
-/// A plan that turns huge pages off lowers the pool and the line that were made for this server, even
-/// if it fell back, or names the pages that stay. If the change is pending, the question names this
-/// plan.
+/// A plan that turns huge pages off lowers the pool and the line that were made for this server,
+/// even if it fell back, or names the pages that stay. If the change is pending, the question names
+/// this plan.
 pub fn huge_pages_turned_off_leave_nothing_behind(_: &Spec, machine: &Machine) -> TestCaseResult {
     let running = &machine.state.server;
     let size = machine.size_to_map(running);
@@ -2713,18 +2718,7 @@ pub fn huge_pages_turned_off_leave_nothing_behind(_: &Spec, machine: &Machine) -
             .ram()
             .is_some_and(|ram| idle * size > ram.percent(1));
     prop_assume!(target.idle_for.is_none() && is_for_them && is_much);
-    let setting = PlannedSetting {
-        name: "huge_pages".to_owned(),
-        value: "off".to_owned(),
-        source: SettingSource::Default,
-        pending: Pending::Restart,
-        next: Ok(off.clone()),
-    };
-    let planned = Planned {
-        settings: vec![setting],
-        pending: Pending::Nothing,
-        next: off,
-    };
+    let planned = plan_of("huge_pages", "off", off);
     let rows = runbook::for_settings(machine, &planned);
     // Other decisions come first.
     let ours = ["for the next boot", " at boot", "release up to "];
@@ -2915,19 +2909,8 @@ fn plans_for_other_pages(machine: &Machine) -> Vec<(&'static str, Vec<runbook::R
     let plan = |(name, value, change): Change| {
         let mut next = machine.next_start();
         change(&mut next);
-        let setting = PlannedSetting {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            source: SettingSource::Default,
-            pending: Pending::Restart,
-            next: Ok(next.clone()),
-        };
         let is_new = next != machine.next_start();
-        let planned = Planned {
-            settings: vec![setting],
-            pending: Pending::Nothing,
-            next,
-        };
+        let planned = plan_of(name, value, next);
         is_new.then(|| (name, runbook::for_settings(machine, &planned)))
     };
     CHANGES.into_iter().filter_map(plan).collect()

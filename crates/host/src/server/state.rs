@@ -108,6 +108,12 @@ impl Server {
         self.huge_pages != HugePages::Off && self.shared_memory_type == SharedMemoryType::Mmap
     }
 
+    /// True if both have the same `huge_pages` and `shared_memory_type`.
+    pub fn asks_alike(&self, other: &Self) -> bool {
+        let of = |server: &Self| (server.huge_pages, server.shared_memory_type);
+        of(self) == of(other)
+    }
+
     /// Huge pages of that size that a start with these settings maps. PostgreSQL rounds the segment
     /// up to the requested size, and the kernel rounds it up to its own page size
     /// (port/sysv_shmem.c `CreateAnonymousSegment`).
