@@ -1,7 +1,7 @@
 //! `hugeinfo`: the answers of the extension when SQL is not available.
 //!
 //! Exit status: 0 done, 1 a start would not get huge pages, 2 PostgreSQL would not start, 3 wrong
-//! usage, missing rights, or unknown.
+//! usage, missing permissions, or unknown.
 
 mod check;
 mod command;
@@ -96,7 +96,7 @@ enum Verb {
     Ensure(ensure::Options),
     /// Shows why the server did not start.
     Why(why::Options),
-    /// Shows hugeinfo_status of many servers, the worst first. Requires psql.
+    /// Shows hugeinfo_status of many servers, the worst first. Requires psql and pg_isready.
     Fleet(fleet::Options),
     /// Prints a shell completion script for this program.
     Completion(completion::Options),
