@@ -39,12 +39,12 @@ functions! {
         /// Bytes in RAM, with shared memory and without huge pages (VmRSS); shared memory counts
         /// once for each process.
         name!(rss_bytes, Option<i64>),
-        /// Bytes of private memory in RAM (RssAnon; Linux 4.5).
+        /// Bytes of private memory in RAM (RssAnon).
         name!(rss_anon_bytes, Option<i64>),
-        /// Bytes of mapped files in RAM (RssFile; Linux 4.5).
+        /// Bytes of mapped files in RAM (RssFile).
         name!(rss_file_bytes, Option<i64>),
         /// Bytes of shared memory in RAM that this process has faulted in, without huge pages
-        /// (RssShmem; Linux 4.5).
+        /// (RssShmem).
         name!(rss_shmem_bytes, Option<i64>),
         /// Bytes of huge pages that the process has faulted in (HugetlbPages), without those behind
         /// shared page tables.

@@ -30,7 +30,7 @@ functions! {
         name!(kernel_release, String),
         /// Processor architecture (uname -m).
         name!(machine, String),
-        /// Bytes of a regular page.
+        /// Bytes of a small (regular) page.
         name!(base_page_size_bytes, i64),
         /// Bytes of a huge page of the default size (Hugepagesize); NULL if the kernel has no huge
         /// pages.
@@ -46,7 +46,7 @@ functions! {
         name!(swap_free_bytes, Option<i64>),
         /// Bytes of page tables of all processes of the host (PageTables).
         name!(page_table_bytes, Option<i64>),
-        /// Bytes of RAM in huge page pools of all sizes, used or not (Hugetlb; Linux 4.18).
+        /// Bytes of RAM in huge page pools of all sizes, used or not (Hugetlb).
         name!(hugetlb_bytes, Option<i64>),
         /// vm.overcommit_memory: 0 refuses obvious overcommits, 1 nothing, and 2 everything beyond
         /// commit_limit_bytes.
@@ -89,7 +89,7 @@ functions! {
         /// Bytes that the server's cgroup uses, including the file cache (v1 memory.usage_in_bytes,
         /// v2 memory.current).
         name!(cgroup_memory_used_bytes, Option<i64>),
-        /// Number of processes of the server's cgroup that the OOM killer killed (Linux 4.13).
+        /// Number of processes of the server's cgroup that the OOM killer killed.
         name!(cgroup_oom_kills, Option<i64>),
     );
     fn hugeinfo_host() {

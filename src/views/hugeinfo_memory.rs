@@ -20,11 +20,11 @@ functions! {
         name!(rss_bytes, Option<i64>),
         /// rss_bytes with each page divided by the number of processes that map it (Pss).
         name!(pss_bytes, Option<i64>),
-        /// The private part of pss_bytes (Pss_Anon; Linux 5.4).
+        /// The private part of pss_bytes (Pss_Anon).
         name!(pss_anon_bytes, Option<i64>),
-        /// The part of pss_bytes that belongs to files (Pss_File; Linux 5.4).
+        /// The part of pss_bytes that belongs to files (Pss_File).
         name!(pss_file_bytes, Option<i64>),
-        /// The part of pss_bytes that is shared memory on small pages (Pss_Shmem; Linux 5.4).
+        /// The part of pss_bytes that is shared memory on small pages (Pss_Shmem).
         name!(pss_shmem_bytes, Option<i64>),
         /// Bytes that no other process maps (Private_Clean plus Private_Dirty).
         name!(uss_bytes, Option<i64>),

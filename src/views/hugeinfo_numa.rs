@@ -20,16 +20,16 @@ use crate::{
 functions! {
     cost = 1000000;
     /// Each NUMA node and page size: its part of the pool, and its part of the main segment; the
-    /// row of regular pages also has the memory and the processors of the node.
+    /// row of small pages also has the memory and the processors of the node.
     view hugeinfo_numa;
     columns (
         /// Number of the node; numbers can have gaps.
         name!(numa_node, i64),
-        /// Bytes of a page: regular pages, then each huge page size of the kernel.
+        /// Bytes of a page: small pages, then each huge page size of the kernel.
         name!(page_size_bytes, i64),
         /// Whether the main shared memory segment is on pages of this size.
         name!(is_used_by_server, Option<bool>),
-        /// Pages of the pool on this node, including surplus pages; NULL for regular pages, and on
+        /// Pages of the pool on this node, including surplus pages; NULL for small pages, and on
         /// a node without memory.
         name!(total_pages, Option<i64>),
         /// Pages of total_pages that no process has faulted in, reserved or not.

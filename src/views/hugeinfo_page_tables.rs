@@ -24,7 +24,7 @@ functions! {
     /// Page tables of this server now, and page tables for the main segment on pages of each size.
     view hugeinfo_page_tables;
     columns (
-        /// Bytes of a page: regular pages, then each huge page size of the kernel.
+        /// Bytes of a page: small pages, then each huge page size of the kernel.
         name!(page_size_bytes, i64),
         /// Whether the main shared memory segment is on pages of this size now.
         name!(is_used_by_server, Option<bool>),

@@ -17,7 +17,7 @@ use crate::{
 
 functions! {
     cost = 1000000;
-    /// Each step from here to a healthy server, in order; no row if there is nothing to do.
+    /// Each step to a healthy server, in order; no row if there is nothing to do.
     view hugeinfo_runbook;
     columns (
         /// Number of the step, from 1.
@@ -40,7 +40,7 @@ functions! {
     fn hugeinfo_runbook() {
         rows()
     }
-    /// Each step from here to a healthy server with these settings, as in shared_buffers=64GB
+    /// Each step to a healthy server with these settings, as in shared_buffers=64GB
     /// max_connections=500, or a JSON object; NULL raises an error.
     fn hugeinfo_runbook_planned(settings: Option<Text>) as "hugeinfo_runbook" {
         planned(Text::settings(settings)?)

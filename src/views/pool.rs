@@ -66,7 +66,7 @@ macro_rules! pool_functions {
                 /// server's own cgroup.
                 name!(cgroup_used_bytes, Option<i64>),
                 /// Lowest limit on bytes of huge pages of this size that the server's cgroups can
-                /// reserve (Linux 5.7); NULL if there is none.
+                /// reserve; NULL if there is none.
                 name!(cgroup_reserved_limit_bytes, Option<i64>),
                 /// Bytes reserved by the cgroup with this limit or, without a limit, by the
                 /// server's own cgroup.
