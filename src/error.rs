@@ -131,7 +131,7 @@ impl From<TryReserveError> for Error {
 
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
-        const REPORT: &str = "pg_hugeinfo does not support this file format. Report it as a bug, with the contents of the file and the kernel version.";
+        const REPORT: &str = "pg_hugeinfo does not support this file format. Report this as a bug, with the contents of the file and the kernel version.";
         let mut detail = None;
         let (code, message, hint) = match error {
             Error::Other(other) => (other.code, other.message, other.hint),

@@ -171,7 +171,7 @@ my @functions = sort keys %owned;
 
 	# Superusers, and pg_database_owner as such, are no reason for a warning; the owner of a database is.
 	$root->value($_) for 'CREATE ROLE app', 'CREATE DATABASE of_app OWNER app', 'CREATE DATABASE of_root';
-	for my $case ([ of_app => qr/^DETAIL:  1 of these roles: app$/m ], [ of_root => qr/^$/ ])
+	for my $case ([ of_app => qr/^DETAIL:  Roles \(1\): app$/m ], [ of_root => qr/^$/ ])
 	{
 		my ($database, $expected) = @$case;
 		my $session = HugeInfo::Session->new($node, dbname => $database);

@@ -91,10 +91,10 @@ impl Planned {
                 .hint(VALUES));
             };
             if planned.iter().any(|&(other, _)| other == known) {
-                return Err(
-                    Error::invalid(format!("setting \"{lower}\" is given more than once"))
-                        .hint("Names of settings are not case-sensitive."),
-                );
+                return Err(Error::invalid(format!(
+                    "setting \"{lower}\" is specified more than once"
+                ))
+                .hint("Names of settings are not case-sensitive."));
             }
             // PostgreSQL accepts any name with a dot, because its library could be loaded later.
             if known.to_bytes().contains(&b'.') && !is_defined(known) {

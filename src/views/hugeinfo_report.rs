@@ -56,8 +56,9 @@ fn saved(row: Jsonb) -> Result<Figures, Error> {
         })
     };
     figures().ok_or_else(|| {
-        Error::invalid("before must be a row of hugeinfo_footprint")
-            .hint("SELECT hugeinfo_report(before => to_jsonb(f)) FROM saved_footprint AS f")
+        Error::invalid("before must be a row of hugeinfo_footprint").hint(
+            "Example: SELECT hugeinfo_report(before => to_jsonb(f)) FROM saved_footprint AS f.",
+        )
     })
 }
 

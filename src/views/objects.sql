@@ -78,8 +78,8 @@ COMMENT ON FUNCTION hugeinfo_text() IS
 
 DO $$
 DECLARE
-    -- What pg_monitor gets. hugeinfo_plan, hugeinfo_fit and hugeinfo_runbook(text) run PostgreSQL
-    -- with settings of the caller: they need a grant of their own.
+    -- Granted to pg_monitor. hugeinfo_plan, hugeinfo_fit and hugeinfo_runbook(text) run PostgreSQL
+    -- with settings of the caller, so they need a grant of their own.
     granted CONSTANT text[] := ARRAY[
         'view hugeinfo_backends', 'hugeinfo_backends()', 'hugeinfo_oom_scores(integer, bigint)',
         'view hugeinfo_checks', 'hugeinfo_checks()',
@@ -158,7 +158,7 @@ BEGIN
     WHERE NOT rolsuper AND oid <> 'pg_database_owner'::regrole AND has_schema_privilege(oid, home.extnamespace, 'CREATE');
     IF creators IS NOT NULL THEN
         RAISE WARNING 'roles other than superusers can create objects in schema %', quote_ident(home.nspname)
-        USING DETAIL = format('%s of these roles: %s', cardinality(creators), array_to_string(creators[:5], ', ')),
+        USING DETAIL = format('Roles (%s): %s', cardinality(creators), array_to_string(creators[:5], ', ')),
               HINT = 'Their functions could be called instead of those of pg_hugeinfo. Choose another schema with ALTER EXTENSION pg_hugeinfo SET SCHEMA, or revoke CREATE on this schema.';
     END IF;
 END
