@@ -89,11 +89,9 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     let seconds = match unit {
         "" | "s" => 1,
         "min" => 60,
-        _ => return Err("a time was expected, such as 60s or 2min".to_owned()),
+        _ => return Err("expected a time, such as 60s or 2min".to_owned()),
     };
-    let number: u32 = digits
-        .parse()
-        .map_err(|_| "a time was expected, such as 60s")?;
+    let number: u32 = digits.parse().map_err(|_| "expected a time, such as 60s")?;
     Ok(Duration::from_secs(u64::from(number) * seconds))
 }
 

@@ -16,6 +16,6 @@ impl FromStr for Size {
         let bytes = parse_size(text, 1).filter(|bytes| *bytes >= 1 << 10);
         bytes
             .map(Self)
-            .ok_or_else(|| "expected a size with a unit, such as 64GB or 1254Mi, or a number of bytes from 1024".to_owned())
+            .ok_or_else(|| "expected a size with a unit, such as 64GB or 1254Mi, or a number of bytes (at least 1024)".to_owned())
     }
 }

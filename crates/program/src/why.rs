@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if let Some(pid) = target.postmaster {
         return Err(Error::with_hint(
             format!("the server runs (PID {pid})"),
-            "To see how it runs, use hugeinfo status",
+            "To see its status, use hugeinfo status",
         ));
     }
     let next = NextStart::read(&target.options(&options.server), Detail::All)?;
