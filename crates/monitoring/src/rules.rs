@@ -37,7 +37,7 @@ pub struct Alert {
     pub severity: String,
     /// Name of the check, or empty: the section of the runbook.
     pub check: String,
-    /// The query that prints what to type. By default, it prints all remedies if `check` is set.
+    /// The query that prints the commands. By default, it prints all remedies if `check` is set.
     #[serde(default)]
     pub remedy: String,
     pub summary: String,
