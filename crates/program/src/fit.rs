@@ -40,7 +40,7 @@ struct Capacity {
     /// The number of huge pages.
     #[arg(long, value_name = "N")]
     pages: Option<u64>,
-    /// The size of the huge pages, such as 1254Mi.
+    /// The total size of the huge pages, such as 1254Mi.
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Size>,
     /// The percentage of RAM for huge pages. Leave memory for everything else.
