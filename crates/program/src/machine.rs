@@ -48,7 +48,7 @@ use crate::{
     error::Error,
     is_root,
     next_start::NextStart,
-    planned::{Detail, Settings, WATCHED},
+    planned::{Detail, Settings, WATCHED, sizing},
     reservations::has_started,
     root,
     search::{self, Found},
@@ -115,6 +115,7 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
         version: String::new(),
         data_directory: Some(OsString::from_vec(data).into()),
         settings: Ok(now),
+        from_files: None,
         options: Vec::new(),
         is_running: true,
         starts_at_boot: true,
@@ -333,13 +334,27 @@ impl Running {
             _ => None,
         };
         let is_found = options.is_only_found;
+        let has_options = !sizing(&self.command_line).is_empty();
         let mut machine = match unchanged {
-            Some(now) => self.with(root, &now, Ok(None))?,
+            Some(now) if is_found || !has_options => self.with(root, &now, Ok(None))?,
             None if is_found && options.settings.is_empty() => {
                 self.with(root, &self.probable(None)?, Err(options.named_by()))?
             }
+            // The programs of PostgreSQL can be out of reach, as for a server in a container.
+            Some(now) => {
+                let next = NextStart::read_quietly(options, Detail::All)
+                    .inspect_err(|error| {
+                        eprintln!(
+                            "NOTICE:  the effect of a start without the options of the command \
+                             line is unknown: {}",
+                            error.indented()
+                        );
+                    })
+                    .ok();
+                self.with(root, &now, Ok(next.as_ref()))?
+            }
             None => {
-                let next = NextStart::read(options, Detail::All)?;
+                let next = NextStart::read_quietly(options, Detail::All)?;
                 self.with(root, &self.probable(Some(&next))?, Ok(Some(&next)))?
             }
         };
@@ -377,6 +392,7 @@ impl Running {
                 let settings = next.settings.as_ref().ok();
                 let server = settings.map(|settings| settings.server.clone());
                 facts.state.next.server = server.filter(is_changed);
+                facts.state.next.from_files = next.from_files.clone().and_then(Result::ok);
                 facts.state.next.files = prevents_start(next).unwrap_or_default();
             }
         }

@@ -16,6 +16,7 @@ use host::{
         failed_start::FailedStart,
         largest_buffers::{Fit, TooFewPages},
     },
+    server::state,
     units::{PageSize, Pages},
 };
 use rustix::fs::FileType;
@@ -63,6 +64,9 @@ pub(crate) struct NextStart {
     pub(crate) data_directory: Option<PathBuf>,
     /// Errors: PostgreSQL would not start.
     pub(crate) settings: Result<Settings, FailedStart>,
+    /// The settings of a start of a running server from the files alone. `None`: the same, unknown
+    /// or not computed. Errors: PostgreSQL would not start.
+    pub(crate) from_files: Option<Result<state::Server, FailedStart>>,
     /// See [`Planned::options`].
     pub(crate) options: Vec<String>,
     /// Whether the server runs.
@@ -101,10 +105,7 @@ impl NextStart {
     /// Like [`read`](Self::read), but if the directory is empty, of the server that `initdb` would
     /// create there.
     pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
-        let next = match is_root() {
-            true => read_as_root(server, arguments(server, detail))?,
-            false => Self::compute(server, detail, Trust::Own)?,
-        };
+        let next = Self::read_quietly(server, detail)?;
         if let (Some(directory), [_, ..]) = (server.directory(), &next.options[..]) {
             let name = escape::name(directory);
             let options = format!("-c {}", next.options.join(" -c "));
@@ -122,6 +123,14 @@ impl NextStart {
         Ok(next)
     }
 
+    /// Like [`read_or_new`](Self::read_or_new), without a notice about options.
+    pub(crate) fn read_quietly(server: &Server, detail: Detail) -> Result<Self, Error> {
+        match is_root() {
+            true => read_as_root(server, arguments(server, detail)),
+            false => Self::compute(server, detail, Trust::Own),
+        }
+    }
+
     /// Refuses a data directory of another user, and numbers that PostgreSQL cannot compute.
     /// PostgreSQL does so, too, but the owner can change what the process writes.
     fn of_owner(self, owner: u32) -> Result<Self, Error> {
@@ -137,7 +146,9 @@ impl NextStart {
                 )));
             }
         }
-        if !self.settings.as_ref().map_or(true, Settings::is_possible) {
+        let from_files = self.from_files.iter().flatten().cloned().map(Settings::of);
+        let mut all = self.settings.iter().cloned().chain(from_files);
+        if !all.all(|settings| settings.is_possible()) {
             return Err(Error::new(
                 "the computation of the next start returned impossible numbers",
             ));
@@ -154,6 +165,7 @@ impl NextStart {
             version: word(&self.version),
             options: self.options.iter().take(MOST_OPTIONS).map(word).collect(),
             settings: self.settings.map_err(of_owner),
+            from_files: self.from_files.map(|start| start.map_err(of_owner)),
             ..self
         })
     }
@@ -175,6 +187,7 @@ impl NextStart {
                 version: String::new(),
                 data_directory: None,
                 settings: Err(refusal),
+                from_files: None,
                 options: Vec::new(),
                 is_running: false,
                 starts_at_boot: true,
@@ -186,10 +199,10 @@ impl NextStart {
 
     /// The next start of this server.
     pub(crate) fn of(planned: &Planned, detail: Detail) -> Result<Self, Error> {
-        let settings = match planned.settings(detail) {
-            Ok(settings) => Ok(settings),
-            Err(Error::Refused(refusal)) if refusal.is_of_configuration => Err(refusal),
-            Err(error) => return Err(error),
+        let settings = or_refusal(planned.settings(detail))?;
+        let from_files = match &settings {
+            Ok(settings) if detail == Detail::All => planned.from_files(&settings.server),
+            _ => None,
         };
         Ok(Self {
             version: match detail {
@@ -198,6 +211,7 @@ impl NextStart {
             },
             data_directory: planned.data_directory(),
             settings,
+            from_files: from_files.and_then(|start| or_refusal(start).ok()),
             options: planned.options(),
             is_running: planned.is_running(),
             starts_at_boot: true,
@@ -219,6 +233,14 @@ impl NextStart {
         self.settings
             .as_ref()
             .map_err(|refusal| Error::Refused(refusal.clone()))
+    }
+}
+
+/// Errors: the start is unknown.
+fn or_refusal<T>(start: Result<T, Error>) -> Result<Result<T, FailedStart>, Error> {
+    match start {
+        Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Err(refusal)),
+        start => start.map(Ok),
     }
 }
 
@@ -478,7 +500,7 @@ mod tests {
     fn json(data: Option<&Path>) -> serde_json::Value {
         serde_json::json!({
             "version": "15.1\u{1b}[2J\nx", "data_directory": data, "owner": 0, "starts_at_boot": true,
-            "is_running": false, "options": ["huge_pages=\u{1b}"],
+            "is_running": false, "options": ["huge_pages=\u{1b}"], "from_files": null,
             "settings": { "Ok": {
                 "server": {
                     "huge_pages": "On", "shared_memory_type": "Mmap",

@@ -106,6 +106,8 @@ struct Place {
     running: Option<Vec<OsString>>,
     /// Created by initdb for this run.
     is_new: bool,
+    /// Settings that override all others.
+    planned: Vec<OsString>,
 }
 
 /// A server whose next start is computed.
@@ -135,23 +137,28 @@ impl Planned {
         }
         let programs = postgres::programs(server, data.as_deref())?;
         let runner = Programs::default();
-        let place = match data {
+        let mut place = match data {
             Some(data) => Place::find(&runner, server, &data, &programs, trust)?,
             None => Place::new_server(&runner, &programs)?,
         };
-        let origin = Origin {
-            program: &place.program,
-            data: &place.data,
-            config_file: &place.config_file,
-            command_line: place.running.clone(),
-        };
         let defaults = DEFAULTS.into_iter().filter(|_| place.is_new);
         let settings = server.settings.iter().map(String::as_str);
-        let settings = defaults.chain(settings).map(OsString::from);
+        place.planned = defaults.chain(settings).map(OsString::from).collect();
         Ok(Self {
-            computation: Computation::prepare(runner, origin, settings)?,
+            computation: place.computation(runner, place.running.clone())?,
             place,
         })
+    }
+
+    /// The settings of a start from the files alone. `None`: that start would be the same as
+    /// `next`. Errors: PostgreSQL would not start.
+    pub(crate) fn from_files(&self, next: &state::Server) -> Option<Result<state::Server, Error>> {
+        if !self.computation.keeps_command_line || self.options().is_empty() {
+            return None;
+        }
+        let computation = self.place.computation(Programs::default(), None);
+        let start = computation.and_then(|computation| server(&computation));
+        Some(start).filter(|start| start.as_ref().ok() != Some(next))
     }
 
     /// Whether the server runs. The next start of a stopped server does not use its
@@ -164,8 +171,8 @@ impl Planned {
     /// or its pages.
     pub(crate) fn options(&self) -> Vec<String> {
         match &self.place.running {
-            Some(options) => sizing(options),
-            None => sizing(&postgres::last_options(&self.place.data)),
+            Some(options) => sizing(&bytes_of(options)),
+            None => sizing(&bytes_of(&postgres::last_options(&self.place.data))),
         }
     }
 
@@ -208,19 +215,7 @@ impl Planned {
 
     fn compute_settings(&self, detail: Detail) -> Result<Settings, Error> {
         let computation = &self.computation;
-        let segment = computation.start_segment(&[])?;
-        let names = ["huge_pages", "shared_memory_type", "huge_page_size"];
-        let [pages, kind, kilobytes]: [String; 3] = computation.values(names)?;
-        let huge_page_size =
-            parse_size(&kilobytes, 1 << 10).ok_or_else(|| unknown(names[2], &kilobytes))?;
-        let mut settings = Settings::of(state::Server {
-            huge_pages: HugePages::parse(&pages).ok_or_else(|| unknown(names[0], &pages))?,
-            shared_memory_type: SharedMemoryType::parse(&kind)
-                .ok_or_else(|| unknown(names[1], &kind))?,
-            // 0 is the default of the kernel.
-            huge_page_size_bytes: Some(huge_page_size).filter(|bytes| *bytes > 0),
-            shared_memory_bytes: 0,
-        });
+        let mut settings = Settings::of(server(computation)?);
         if detail == Detail::All {
             let names = [
                 "max_connections",
@@ -238,7 +233,6 @@ impl Planned {
             settings.log_directory = PathBuf::from(&values[3]);
             settings.sources = self.sources(&bytes_of(&computation.arguments));
         }
-        settings.server.shared_memory_bytes = computation.finish_segment(segment, &[])?;
         Ok(settings)
     }
 
@@ -275,7 +269,23 @@ impl Place {
             lines: None,
             running: None,
             is_new: true,
+            planned: Vec::new(),
         })
+    }
+
+    /// The start with this command line. `None`: from the files alone.
+    fn computation(
+        &self,
+        runner: Programs,
+        command_line: Option<Vec<OsString>>,
+    ) -> Result<Computation<Programs>, Error> {
+        let origin = Origin {
+            program: &self.program,
+            data: &self.data,
+            config_file: &self.config_file,
+            command_line,
+        };
+        Computation::prepare(runner, origin, self.planned.iter().cloned())
     }
 
     /// The server of a data directory, or of a directory with configuration files, as on Debian.
@@ -330,8 +340,26 @@ impl Place {
             config_file,
             lines,
             is_new: false,
+            planned: Vec::new(),
         })
     }
+}
+
+/// The settings that determine the huge pages of a start.
+fn server(computation: &Computation<Programs>) -> Result<state::Server, Error> {
+    let segment = computation.start_segment(&[])?;
+    let names = ["huge_pages", "shared_memory_type", "huge_page_size"];
+    let [pages, kind, kilobytes]: [String; 3] = computation.values(names)?;
+    let huge_page_size =
+        parse_size(&kilobytes, 1 << 10).ok_or_else(|| unknown(names[2], &kilobytes))?;
+    Ok(state::Server {
+        huge_pages: HugePages::parse(&pages).ok_or_else(|| unknown(names[0], &pages))?,
+        shared_memory_type: SharedMemoryType::parse(&kind)
+            .ok_or_else(|| unknown(names[1], &kind))?,
+        // 0 is the default of the kernel.
+        huge_page_size_bytes: Some(huge_page_size).filter(|bytes| *bytes > 0),
+        shared_memory_bytes: computation.finish_segment(segment, &[])?,
+    })
 }
 
 fn unknown(name: &str, value: &str) -> Error {
@@ -353,10 +381,9 @@ fn missing(directory: &Path) -> Error {
     )
 }
 
-/// The settings among these options that can change the shared memory or its pages.
-fn sizing(options: &[OsString]) -> Vec<String> {
-    let command_line = bytes_of(options);
-    let settings = postmaster_arguments::settings(&command_line);
+/// The settings on this command line that can change the shared memory or its pages.
+pub(crate) fn sizing(command_line: &[u8]) -> Vec<String> {
+    let settings = postmaster_arguments::settings(command_line);
     let is_sizing = |name: &[u8]| SIZING.iter().any(|known| known.to_bytes() == name);
     settings
         .filter(|(name, _)| is_sizing(name))
