@@ -41,13 +41,20 @@ pub(crate) fn next_settings(facts: &Facts, without_command_line: bool) -> NextSe
         Some(Ok(next)) => {
             let pending = next.pending_settings();
             let is_changed = !facts.state.is_as_now(&next.server);
-            let from_files = without_command_line.then(|| from_files(&Planned::default(), &next));
+            let start = without_command_line.then(|| from_files(&Planned::default(), &next));
+            let start = start.flatten().and_then(|start| match start {
+                Ok(server) => Some(Ok(server)),
+                Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {
+                    Some(Err(refusal.into_sentence()))
+                }
+                Err(_) => None,
+            });
             return NextSettings {
-                from_files: from_files.flatten().and_then(Result::ok),
                 server: is_changed.then_some(next.server),
                 pending,
                 ..NextSettings::default()
-            };
+            }
+            .with_start_from_files(start);
         }
         Some(Err(Error::Refused { refusal, .. })) if refusal.is_of_configuration => {
             Files::Refused(refusal.into_sentence())

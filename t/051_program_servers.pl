@@ -48,6 +48,7 @@ sub as_root
 
 my $node = new_server('servers', max_connections => 20);
 my @here = ('-D', $node->data_dir);
+my $need = required_pages($node, $kb);
 my $is_only = $node->safe_psql('postgres', 'SELECT count(*) = 1 FROM hugeinfo_instances') eq 't';
 
 # Removes figures that change all the time, and names that only SQL has.
@@ -163,7 +164,6 @@ sub compare
 SKIP:
 {
 	needs_host('pools');
-	my $need = required_pages($node, $kb);
 	pools_of_one_size($kb, 0);
 	$node->restart;
 	compare('on small pages');
@@ -317,6 +317,38 @@ SKIP:
 	like($out, qr/client backend/, 'many processes: they are shown');
 	$_->close for @sessions;
 	configure($node, max_connections => 20);
+}
+
+# The command line of the server sets what a later start from the files alone does not have, as after
+# an emergency start.
+SKIP:
+{
+	needs_host('options on the command line');
+	my $data = $node->data_dir;
+	my $codes = sub { my ($status, $out) = @_; return { status => $status, map { $_->{name} => $_->{code} } @{ decoded($out)->{checks} } } };
+	for (
+		[ 'off, and on in the files', { huge_pages => 'on' }, '-c huge_pages=off', 0, 'needs_command_line', 'not_set_at_boot' ],
+		[ 'off, and try in the files', { huge_pages => 'try' }, '-c huge_pages=off', 0, 'nothing_pending', 'does_not_ask' ],
+		[ 'on, and off in the files', { huge_pages => 'off' }, '-c huge_pages=on', 1, 'nothing_pending', 'not_set_at_boot' ],
+		[ 'more connections than the files allow', { huge_pages => 'off', max_connections => 3 }, '-c max_connections=20', 0, 'needs_command_line', 'does_not_ask' ])
+	{
+		my ($name, $in_files, $options, $has_pool, @expected) = @$_;
+		$node->stop;
+		pools_of_one_size($kb, $has_pool ? $need : 0);
+		configure($node, %$in_files);
+		# In the same second, the files could be newer than the start.
+		sleep 2;
+		system_or_bail('pg_ctl', '-w', '-D', $data, '-l', $node->logfile, '-o', $options, 'start');
+		$node->_update_pid(1);
+		compare($name);
+		my $own = $codes->(hugeinfo('check', @here, '--format', 'json'));
+		is_deeply([ @$own{qw(pending_settings reboot)} ], \@expected, "$name: codes");
+		is_deeply($codes->(as_root("check @here --format json")), $own, "$name: as root");
+		configure($node, max_connections => 20);
+	}
+	$node->stop;
+	configure($node, huge_pages => 'try');
+	$node->start;
 }
 
 # A server that the search finds, and whose files have changed: its user computes the next start.

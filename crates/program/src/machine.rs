@@ -30,6 +30,7 @@ use host::{
         text::parse_number,
         transparent_hugepage,
     },
+    next_start::failed_start::FailedStart,
     server::{
         configuration::{self, Values},
         connection::Connection,
@@ -391,9 +392,12 @@ impl Running {
             Ok(Some(next)) => {
                 let settings = next.settings.as_ref().ok();
                 let server = settings.map(|settings| settings.server.clone());
+                let from_files = next.from_files.clone();
                 facts.state.next.server = server.filter(is_changed);
-                facts.state.next.from_files = next.from_files.clone().and_then(Result::ok);
                 facts.state.next.files = prevents_start(next).unwrap_or_default();
+                facts.state.next = facts.state.next.with_start_from_files(
+                    from_files.map(|start| start.map_err(FailedStart::into_sentence)),
+                );
             }
         }
         Ok(Machine::new(facts))

@@ -484,6 +484,12 @@ mod tests {
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
             assert_eq!(next.of_owner(0).is_ok(), expected, "{field} {number}");
         }
+        let mut json = json(None);
+        let mut from_files = json["settings"]["Ok"]["server"].clone();
+        from_files["shared_memory_bytes"] = u64::MAX.into();
+        json["from_files"] = serde_json::json!({ "Ok": from_files });
+        let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
+        assert!(next.of_owner(0).is_err(), "a start from the files alone");
     }
 
     #[test]

@@ -50,7 +50,8 @@ primary. PostgreSQL reports these problems when it starts.
 
 If the command line of the server sets some of the settings that determine the size of shared
 memory, roles that can execute `hugeinfo_plan(text)` also see whether a start from the files alone
-would fail or run out of memory. The program only prints a notice about such options.
+would fail or run out of memory. The program computes this, too, except as root for a server that
+nobody has named.
 
 **What to do.** Follow the remedy, or correct the files. `pg_monitor` sees numbers and names of
 settings. Values, lines of files and PostgreSQL's message are visible to roles that can execute
@@ -74,15 +75,7 @@ fn judge(machine: &Machine) -> Judgment {
         Some(of_start) => Finding {
             status: Status::Warning,
             code: "needs_command_line",
-            text: format!(
-                "{} {}",
-                (of_start.text).replacen(
-                    "restart",
-                    "start without the options of the command line",
-                    1
-                ),
-                finding.text
-            ),
+            text: format!("{of_start} {}", finding.text),
             evidence: finding.evidence,
         },
         _ => finding,
@@ -120,14 +113,10 @@ fn of_files(machine: &Machine) -> Judgment {
                 ..finding
             }
         }
-        Files::Refused(message) => Finding::critical(
-            "would_not_start",
-            format!(
-                "The next start would fail because of the configuration files: {}.",
-                message.trim_end().trim_end_matches('.')
-            ),
-        )
-        .with(json!({ "waiting": true })),
+        Files::Refused(message) => {
+            Finding::critical("would_not_start", refused("The next start", message))
+                .with(json!({ "waiting": true }))
+        }
         Files::Unknown { why, .. } => return Err(Unknown(why.clone())),
         Files::NotNamed(command) => {
             return Err(Unknown(format!(
@@ -159,22 +148,33 @@ pub(crate) fn on_command_line(machine: &Machine) -> Option<String> {
     })
 }
 
-/// The finding about a start from the files alone, if it would fail or run out of memory, and the
-/// next start would not.
-fn without_command_line(machine: &Machine) -> Option<Finding> {
-    on_command_line(machine)?;
+/// The text about a start from files that PostgreSQL refuses.
+fn refused(start: &str, message: &str) -> String {
+    let message = message.trim_end().trim_end_matches('.');
+    format!("{start} would fail because of the configuration files: {message}.")
+}
+
+/// The text about a start from the files alone, if it would fail or run out of memory, and the next
+/// start would not.
+fn without_command_line(machine: &Machine) -> Option<String> {
+    const START: &str = "start without the options of the command line";
     of_files(machine)
         .ok()
         .filter(|finding| finding.status < Status::Critical)?;
+    if let Some(message) = &machine.state.next.refused_alone {
+        return Some(refused(&format!("A {START}"), message));
+    }
+    on_command_line(machine)?;
     let finding = restart::judge(&machine.next_start_from_files()?).ok()?;
-    (finding.status == Status::Critical).then_some(finding)
+    (finding.status == Status::Critical).then(|| finding.text.replacen("restart", START, 1))
 }
 
 /// The decision about files from which the server would not start.
 pub(crate) fn about_files(machine: &Machine) -> Option<Decision> {
     without_command_line(machine)?;
-    let files = machine.state.next.from_files.as_ref()?;
-    let pages = machine.size_to_map(files).and_then(|size| {
+    let files = machine.state.next.from_files.as_ref();
+    let pages = files.and_then(|files| {
+        let size = machine.size_to_map(files)?;
         let pages = demand::pages_from_files(machine, size, files);
         let at_boot = Demands::at_boot(machine, size, &machine.next_start());
         let fits = at_boot.is_none_or(|at_boot| at_boot.of_this_server() >= pages);

@@ -131,6 +131,13 @@ fn way_back_is_the_running_value() {
         .see("pending_settings", expect![[r#"
             warning needs_command_line: A start without the options of the command line would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available. No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start).
             # before a start without the options of the command line, correct the settings in the files, or allocate 537 huge pages of 2 MB for such a start"#]]),
+        when("PostgreSQL refuses the files without the command line", |m| {
+            set(m, "max_connections", "200", SettingSource::CommandLine);
+            m.state.next.refused_alone = Some("too few max_connections".to_owned());
+        })
+        .see("pending_settings", expect![[r#"
+            warning needs_command_line: A start without the options of the command line would fail because of the configuration files: too few max_connections. No pending setting changes the number or size of huge pages. The command line of the server sets max_connections = 200. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start).
+            # before a start without the options of the command line, correct the settings in the files"#]]),
         when("root has only found the server, whose files have changed", |m| {
             m.fall_back(0);
             m.state.next.files = Files::NotNamed("hugeinfo status -D /srv/data".to_owned());

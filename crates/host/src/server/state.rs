@@ -463,6 +463,8 @@ pub struct NextSettings {
     /// The settings of a start without the command line of the running server, from the files
     /// alone. `None`: the same, or unknown.
     pub from_files: Option<Server>,
+    /// PostgreSQL's message if it refuses the files without the command line of the running server.
+    pub refused_alone: Option<String>,
     /// Whether the files allow a start.
     pub files: Files,
     /// Names of the settings in the files that are pending a restart, if they were read.
@@ -481,8 +483,24 @@ impl NextSettings {
         *self = Self {
             settings: std::mem::take(&mut self.settings),
             from_files: self.from_files.take(),
+            refused_alone: self.refused_alone.take(),
             ..Self::default()
         };
+    }
+
+    /// Adds the start from the files alone. `None`: the same, or unknown. Errors: PostgreSQL's
+    /// message about the files.
+    pub fn with_start_from_files(self, start: Option<Result<Server, String>>) -> Self {
+        let (from_files, refused_alone) = match start {
+            Some(Ok(server)) => (Some(server), None),
+            Some(Err(message)) => (None, Some(message)),
+            None => (None, None),
+        };
+        Self {
+            from_files,
+            refused_alone,
+            ..self
+        }
     }
 }
 
