@@ -201,7 +201,7 @@ impl NextStart {
     pub(crate) fn of(planned: &Planned, detail: Detail) -> Result<Self, Error> {
         let settings = or_refusal(planned.settings(detail))?;
         let from_files = match &settings {
-            Ok(settings) if detail == Detail::All => planned.from_files(&settings.server),
+            Ok(settings) if detail == Detail::All => planned.start_from_files(&settings.server),
             _ => None,
         };
         Ok(Self {

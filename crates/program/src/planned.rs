@@ -152,7 +152,10 @@ impl Planned {
 
     /// The settings of a start from the files alone. `None`: that start would be the same as
     /// `next`. Errors: PostgreSQL would not start.
-    pub(crate) fn from_files(&self, next: &state::Server) -> Option<Result<state::Server, Error>> {
+    pub(crate) fn start_from_files(
+        &self,
+        next: &state::Server,
+    ) -> Option<Result<state::Server, Error>> {
         if !self.computation.keeps_command_line || self.options().is_empty() {
             return None;
         }
