@@ -440,12 +440,18 @@ pub fn depends_on_processes(machine: &Machine) -> bool {
     // A segment takes at most one page more than its bytes.
     let largest = machine.pools().map(|pool| pool.page_bytes).max();
     let with_page = |bytes: Bytes| bytes + Bytes(largest.unwrap_or(0));
+    // The nodes of a bound server need those pages in addition to the reserved ones.
+    let is_bound = machine.is_bound_to_nodes();
+    let reserved = machine.pools().filter(|_| is_bound);
+    let reserved = reserved.map(|pool| Pages(pool.reserved) * PageSize(pool.page_bytes));
+    let reserved: Bytes = reserved.sum();
     let wanted = with_page(needed)
         + other_servers(machine)
             .iter()
             .filter_map(|other| other.segment.as_ref())
             .map(|segment| with_page(Bytes(segment.bytes)))
             .sum()
+        + reserved
         + (in_pools_at_boot(machine, None) - in_pools(machine));
     limits.iter().any(is_short)
         || missing_for_pools(machine, wanted).is_some_and(|missing| missing > Bytes(0))
