@@ -221,7 +221,8 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     let next = machine.next_start();
     let all = memory::in_pools_at_boot(machine, None);
     let is_known = memory::pools_at_boot(machine).all(|(_, pages)| pages.is_some());
-    let size = machine.size_asked_for(&next);
+    let needed = demand::sizes_at_boot(machine, &next).first().copied();
+    let size = needed.or(machine.size_asked_for(&next));
     let request = size.and_then(|size| boot.pages(size.0));
     let asked = Pages(request.map_or(0, |request| request.pages));
     let sets = match request.zip(size) {
