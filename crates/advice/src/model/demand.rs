@@ -10,7 +10,7 @@ use host::server::{
     visibility::Visibility,
 };
 use host::{
-    linux::error::Absent,
+    linux::{error::Absent, hugepages::Pool},
     units::{Bytes, PageSize, Pages},
 };
 
@@ -244,22 +244,25 @@ impl Demands {
         let mut all = Self::with_asking(machine, size, next, When::AfterRestart)?;
         let from_files = files_at_boot(machine, next);
         let from_files = from_files.map(|files| pages_from_files(machine, size, files));
-        let more = from_files.unwrap_or_default() - all.of_this_server();
-        if more > Pages(0) {
-            let own = usize::from(all.of_this_server() > Pages(0));
-            all.all.insert(
-                own,
-                Demand {
-                    who: Who::FromFiles,
-                    pages: more,
-                },
-            );
-        }
+        all.raise_to(from_files.unwrap_or_default());
         Some(all)
     }
 
+    /// Raises the pages of this server to those of a start from its files alone.
+    fn raise_to(&mut self, from_files: Pages) {
+        let is_own = |demand: &Demand| demand.who == Who::ThisServer;
+        let at = usize::from(self.all.first().is_some_and(is_own));
+        self.all.retain(|demand| demand.who != Who::FromFiles);
+        let pages = from_files - self.of_this_server();
+        if pages > Pages(0) {
+            let who = Who::FromFiles;
+            self.all.insert(at, Demand { who, pages });
+        }
+    }
+
     /// Like [`Self::of`], with all servers that request huge pages, even if memory is too small for
-    /// all of them.
+    /// all of them. They get pages in addition to those that the pool has for a start of this
+    /// server from its files alone.
     pub(crate) fn with_asking(
         machine: &Machine,
         size: PageSize,
@@ -267,12 +270,20 @@ impl Demands {
         when: When,
     ) -> Option<Self> {
         let mut demands = Self::without_asking(machine, size, next, when)?;
-        let asking = on_small_pages(machine, size);
-        demands.all.extend(asking.filter_map(|server| {
+        let asking = on_small_pages(machine, size).filter_map(|server| {
             let who = Who::Asking(server.name, server.setting?);
             let pages = server.pages;
             Some(Demand { who, pages })
-        }));
+        });
+        let asking: Vec<_> = asking.collect();
+        // As it was read: no step of a plan changes the answer.
+        let had = machine.facts.state.pool(size.0);
+        let had = Pages(had.map_or(0, Pool::persistent)) - demands.held_by_others();
+        let files = machine.state.next.from_files.as_ref();
+        let files = files.map(|files| pages_from_files(machine, size, files));
+        let files = files.filter(|pages| *pages <= had && !asking.is_empty());
+        demands.raise_to(files.unwrap_or_default());
+        demands.all.extend(asking);
         Some(demands)
     }
 
