@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 50] = [
+pub const ROWS: [Row; 52] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -1078,5 +1078,72 @@ pub const ROWS: [Row; 50] = [
             });
         },
         remedies_cure,
+    ),
+    // The nodes of a bound server need pages in addition to those that others have reserved.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4, 64, 4];
+            spec.host.first_node_percent = 100;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.server.is_on_huge_pages = false;
+            spec.server.touched_percent = 5;
+            spec.server.bound = vec![2];
+            spec.pools[0].is_on_first_node = true;
+            spec.others = vec![
+                OtherSpec {
+                    mb: 100,
+                    percent_of_ram: 26,
+                    touched_percent: 100,
+                    huge_pages: 'f',
+                    size: None,
+                    ..OTHER
+                },
+                OtherSpec {
+                    pages: OtherPages::Huge(0),
+                    mb: 1810,
+                    percent_of_ram: 44,
+                    size: None,
+                    ..OTHER
+                },
+            ];
+            spec.visibility = 'u';
+        },
+        status_agrees_with_checks,
+    ),
+    // A line for a start from the files, by which another server leaves its small pages.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![32];
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 204_800,
+                huge_pages: 'f',
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            };
+            spec.server.from_files = Some(NextSpec {
+                huge_pages: 'o',
+                size: SizeSpec::Default,
+                ..next(spec)
+            });
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.others = vec![
+                OtherSpec {
+                    mb: 1584,
+                    percent_of_ram: 41,
+                    ..OTHER
+                },
+                OtherSpec {
+                    mb: 787,
+                    size: None,
+                    ..OTHER
+                },
+            ];
+            spec.visibility = 'h';
+        },
+        boot_line_is_never_withheld,
     ),
 ];

@@ -391,7 +391,8 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
             && findings(&after)
                 .iter()
                 .any(|(_, found)| found.code == "cgroup_bomb_at_restart");
-        // Files that need the command line are judged once the next start succeeds.
+        // As long as the next start fails, the check is about that start. It looks at a start from
+        // the files once the remedy has been applied, with a decision of its own.
         let is_of_files = check.finding.status == Status::Critical
             && check.id == CheckId::PendingSettings
             && answer::finding(&after, check.id).code == "needs_command_line";
@@ -596,10 +597,11 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
                 // A line that is lowered keeps what it had in addition to the demands.
                 let asked = boot.and_then(|boot| boot.pages(size.0));
                 let is_lowered = asked.is_some_and(|asked| asked.pages > pages.0) && *pages > shown;
-                // A size that the kernel does not have is corrected, and the finding is about a
+                // The plan corrects a size that the kernel does not have, and sets the pages of the
+                // corrected start. The finding is about the settings as they are: it counts only a
                 // start from the files.
                 let own = machine.size_to_map(&machine.next_start());
-                let is_corrected = own.is_none_or(|own| machine.pool(own).is_none());
+                let is_corrected = own.is_some_and(|own| machine.pool(own).is_none());
                 prop_assert!(
                     *pages == shown
                         || is_moved
@@ -1896,12 +1898,10 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let files = &machine.state.next.files;
     let is_file_unknown = files.hide_pending_settings() || files.stop_a_start();
     let is_bound = machine.is_bound_to_nodes();
-    // Otherwise, the settings have to change first.
+    // A size that the kernel does not have is corrected first.
     let next = machine.size_to_map(&machine.next_start());
     let has_size = next.is_none_or(|size| machine.pool(size).is_some());
-    let fails = machine.next_start().shared_memory_type == SharedMemoryType::Sysv
-        && machine.next_start().huge_pages == HugePages::On;
-    prop_assume!(change.is_some() && fits && !is_file_unknown && !is_bound && has_size && !fails);
+    prop_assume!(change.is_some() && fits && !is_file_unknown && !is_bound && has_size);
     if let Some((Change::Words(words), _)) = change {
         let remedy = match &reboot.remedy {
             Remedy::As(id) => {
@@ -1920,14 +1920,6 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
             "{decisions:?}"
         );
         return Ok(());
-    }
-    // The server can also start with its options, which keep it on small pages.
-    if let Some((Change::Edit(edit), _)) = change {
-        let with_line = machine.apply(&Step::SetPoolAtBoot { size, pages, edit });
-        let reboot = with_line.map(|after| answer::finding(&after, CheckId::Reboot));
-        if reboot.is_ok_and(|reboot| reboot.code == "too_many_at_boot") {
-            return Ok(());
-        }
     }
     let rows = runbook_of(machine);
     let line = |steps: &[Step]| {
@@ -2237,10 +2229,8 @@ pub fn steps_keep_a_start_from_the_files(_: &Spec, machine: &Machine) -> TestCas
         let mut before = starts(&of);
         for (step, after) in way(&of, &steps) {
             let is_there = starts(&after);
-            // How much of the segment a restart releases is known only within bounds. Pages that
-            // another server takes at its restart are its own.
-            let is_start =
-                step.is_disruptive() || matches!(step, Step::Start | Step::RestartOther { .. });
+            // How much of the segment a restart releases is known only within bounds.
+            let is_start = step.is_disruptive() || *step == Step::Start;
             prop_assert!(
                 is_there || !before || is_start,
                 "{name}: {step:?} of {steps:#?}"
