@@ -276,7 +276,7 @@ impl Demands {
             Some(Demand { who, pages })
         });
         let asking: Vec<_> = asking.collect();
-        // As it was read: no step of a plan changes the answer.
+        // As it was read: pages that a step adds for other servers are theirs.
         let had = machine.facts.state.pool(size.0);
         let had = Pages(had.map_or(0, Pool::persistent)) - demands.held_by_others();
         let files = machine.state.next.from_files.as_ref();

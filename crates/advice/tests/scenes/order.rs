@@ -195,6 +195,27 @@ fn way_back_is_the_running_value() {
             # needed: 20480 = 562 for this server + 19918 if this server starts without the options of its command line"#]])
         .see("pool_size", expect!["unknown unknown: 19918 huge pages of 2 MB (39 GB) are idle; 562 are needed. A start without the options of the command line needs 20480."])
         .see("runbook", expect!["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        when("the files need the idle pages, and another server asks for pages", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.more(4000);
+            m.other(8 * GB, 4096, TRY);
+            set(m, "shared_buffers", "15GB", SettingSource::CommandLine);
+            m.state.next.from_files = Some(Server {
+                huge_pages: HugePages::On,
+                shared_memory_bytes: 20 * GB,
+                ..m.state.server.clone()
+            });
+        })
+        .see("other_servers", expect![[r#"
+            warning pool_short_for_all: Another server runs on this host. The pool has 12192 huge pages of 2 MB; needed: 14336 = 8192 for this server + 2048 if this server starts without the options of its command line + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.
+            # as reboot"#]])
+        .see("pool_size", expect!["ok no_idle_pages: No pool holds idle pages."])
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            # if no other program needs 4000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=14336
+            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 14336/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 14336 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
+            # restart the server on port 5433 (ends all of its sessions)"#]]),
         when("the files have another page size", |m| {
             m.state.server.huge_pages = HugePages::On;
             m.on_huge_pages(8 * GB, 8 * GB);
