@@ -91,13 +91,10 @@ impl Answer {
         let fixes = |after: Option<&Machine>, id: CheckId, finding: &Finding| {
             after.is_some_and(|after| {
                 let left = id.judge(after);
-                // If only a limit is left, its own check has the finding and the remedy. Files that
-                // need the command line are judged once the next start succeeds.
                 let is_other = || {
-                    let of_limit = CheckId::CgroupFaultLimit.judge(after).code;
                     id == CheckId::PendingSettings
                         && left.code != finding.code
-                        && [of_limit, "needs_command_line"].contains(&left.code)
+                        && checks::is_left_to_others(after)
                 };
                 !left.status.needs_attention() || is_other()
             })

@@ -103,10 +103,19 @@ impl Desired {
         let required = size.map_or(Pages(0), |size| {
             demand::pages_of_next_start(machine, size, &next)
         });
+        let mut limits = size.map_or(Vec::new(), |size| limits::to_raise(machine, size, required));
+        // The running server needs a limit on its own pages until it restarts on others.
+        if let Some(now) = machine.backing().huge_page()
+            && size.is_some_and(|size| size != now)
+            && !restart
+        {
+            let changes = limits::to_raise(machine, now, Pages(0)).into_iter();
+            limits.extend(changes.filter(|change| !limits::is_set_outside(machine, change)));
+        }
         let mut desired = Self {
             size,
             settings,
-            limits: size.map_or(Vec::new(), |size| limits::to_raise(machine, size, required)),
+            limits,
             pools: Vec::new(),
             lines: Vec::new(),
             reload: false,

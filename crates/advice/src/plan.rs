@@ -273,9 +273,7 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
         pending: Pending::Restart,
         next: Ok(with_other),
     });
-    let text = |step: &Step| {
-        render::command(machine, step).unwrap_or_else(|| render::instruction(machine, step))
-    };
+    let text = |step: &Step| render::in_sentence(machine, step);
     let grow = Step::SetPool { size, pages };
     let with = |steps: &[&Step]| machine.apply_all(steps.iter().copied());
     let stopped = || with(&[&Step::Stop, &Step::Compact, &grow]);

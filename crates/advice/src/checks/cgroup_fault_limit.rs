@@ -8,7 +8,7 @@ use super::{
     restart,
 };
 use crate::{
-    decision::Decision,
+    decision::{self, Decision},
     finding::{Finding, Judgment, Unknown},
     model::{
         demand,
@@ -21,7 +21,7 @@ use crate::{
 use host::{
     escape,
     server::state::Backing,
-    units::{PageSize, capitalized, kubernetes_resource},
+    units::{PageSize, Pages, capitalized, kubernetes_resource},
 };
 
 pub(super) const CHECK: Check = Check {
@@ -112,7 +112,7 @@ fn is_limited_above(machine: &Machine) -> bool {
     has_refused && judge(machine).is_ok_and(|finding| finding.code == "limit_above")
 }
 
-/// The decision about a limit that is not visible, or about a next start that ends the danger.
+/// The decision about a limit that no step raises, or about a next start that ends the danger.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     if is_bomb(machine)
         && let Some(question) = restart::decision(machine)
@@ -121,6 +121,14 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     }
     let next = machine.next_start();
     let now = machine.backing().huge_page();
+    // The plan is about the pages of the next start.
+    if is_bomb(machine)
+        && let Some(now) = now
+        && machine.size_to_map(&next).is_some_and(|size| size != now)
+        && !limits::to_raise(machine, now, Pages(0)).is_empty()
+    {
+        return Some(decision::raise_limit(machine, now, Pages(0)));
+    }
     // Pages of the pending size can be those that were refused.
     let mut sizes = now.into_iter().chain(machine.size_asked_for(&next));
     let size = sizes.find(|size| refused(machine, *size).is_some())?;
@@ -200,11 +208,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
 }
 
 /// The nearest limit that is too low for certain.
-fn nearest(
-    machine: &Machine,
-    size: PageSize,
-    pages: host::units::Pages,
-) -> Result<Option<Breach<'_>>, Unknown> {
+fn nearest(machine: &Machine, size: PageSize, pages: Pages) -> Result<Option<Breach<'_>>, Unknown> {
     machine.state.hugetlb.as_ref()?;
     let breaches = breaches(machine, size, pages, Counts::Faults);
     let breaches = breaches.ok_or(Unknown::from(

@@ -30,7 +30,7 @@ mod thp_private;
 mod thp_shared;
 
 pub(crate) use definition::Cure;
-pub(crate) use pending_settings::{about_files, on_command_line};
+pub(crate) use pending_settings::{about_files, is_left_to_others, on_command_line};
 pub(crate) use pool_size::largest_idle_size;
 pub(crate) use reboot::decision as decision_about_boot;
 pub(crate) use restart::{decision as question_about_off, undo_pending};

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    cgroup_fault_limit,
+    CheckId, cgroup_fault_limit,
     definition::{Check, Cure},
     restart,
 };
@@ -96,7 +96,7 @@ fn of_files(machine: &Machine) -> Judgment {
         Files::Valid => {
             let finding = match limited(machine) {
                 Some(limited) => limited,
-                None => restart::judge(machine)?,
+                None => restart::judge_start(machine, restart::name_of_start(machine))?,
             };
             let which = match next.pending.as_slice() {
                 [] => String::new(),
@@ -154,6 +154,14 @@ fn refused(start: &str, message: &str) -> String {
     format!("{start} would fail because of the configuration files: {message}.")
 }
 
+/// Whether the finding is only about a limit, whose own check has it, too, with the remedy, or about
+/// a start from the files alone, which is judged once the next start succeeds.
+pub(crate) fn is_left_to_others(machine: &Machine) -> bool {
+    let of_limit = CheckId::CgroupFaultLimit.judge(machine).code;
+    limited(machine).is_some_and(|limited| limited.code == of_limit)
+        || without_command_line(machine).is_some()
+}
+
 /// The text about a start from the files alone, if it would fail or run out of memory, and the next
 /// start would not.
 fn without_command_line(machine: &Machine) -> Option<String> {
@@ -165,8 +173,9 @@ fn without_command_line(machine: &Machine) -> Option<String> {
         return Some(refused(&format!("A {START}"), message));
     }
     on_command_line(machine)?;
-    let finding = restart::judge(&machine.next_start_from_files()?).ok()?;
-    (finding.status == Status::Critical).then(|| finding.text.replacen("restart", START, 1))
+    let from_files = machine.next_start_from_files()?;
+    let finding = restart::judge_start(&from_files, &format!("a {START}")).ok()?;
+    (finding.status == Status::Critical).then_some(finding.text)
 }
 
 /// The decision about files from which the server would not start.

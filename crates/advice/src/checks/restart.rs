@@ -10,8 +10,9 @@ use crate::{
     decision::Decision,
     finding::{Finding, Judgment, Unknown},
     model::{
-        demand::PoolTarget,
+        demand::{self, PoolTarget},
         forecast::{self, Forecast},
+        limits,
         machine::{Machine, ServerState},
         start::{self, Fit, Reason, StartOutcome},
         step::Step,
@@ -49,14 +50,18 @@ again.
 ",
 };
 
-pub(super) fn judge(machine: &Machine) -> Judgment {
+fn judge(machine: &Machine) -> Judgment {
+    judge_start(machine, name_of_start(machine))
+}
+
+/// Judges a start that the texts call `start`, with its article.
+pub(super) fn judge_start(machine: &Machine, start: &str) -> Judgment {
     if let Some(command) = machine.unknown_request() {
         return Err(Unknown(format!(
             "whether the server asks for huge pages is unknown ({command})"
         )));
     }
     let has_them = machine.is_on_huge_pages() == Some(true);
-    let start = name_of_start(machine);
     let capital = capitalized(start);
     let finding = match start::outcome(machine) {
         StartOutcome::HugePages(size) => {
@@ -161,16 +166,16 @@ fn leaves_pages(machine: &Machine) -> bool {
 pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     machine.pending()?;
     let running = machine.with_next_start(machine.state.server.clone());
-    let kept = keep_surplus(&running).filter(|_| !start::succeeds(&running));
-    let running = match &kept {
-        Some(step) => running.apply(step).ok()?,
-        None => running,
+    let kept = match start::succeeds(&running) {
+        true => Vec::new(),
+        false => to_keep(&running),
     };
+    let running = running.apply_all(&kept).ok()?;
     let fails = matches!(start::outcome(machine), StartOutcome::Fails(..));
     let is_prevented = fails || start::coming_misfit(machine).is_some();
-    let is_about_surplus =
-        kept.is_some() && start::succeeds(&running.with_next_start(machine.next_start()));
-    if !is_prevented || is_about_surplus || !start::succeeds(&running) {
+    let is_enough =
+        !kept.is_empty() && start::succeeds(&running.with_next_start(machine.next_start()));
+    if !is_prevented || is_enough || !start::succeeds(&running) {
         return None;
     }
     // One of them alone can be the cause.
@@ -194,21 +199,30 @@ pub(crate) fn undo_pending(machine: &Machine) -> Option<String> {
     let back: Vec<_> = back
         .map(|back| back.trim_end_matches(';').to_owned())
         .collect();
-    let text = |step: Step| {
-        render::command(machine, &step).unwrap_or_else(|| render::instruction(machine, &step))
-    };
-    let kept = kept.map(text);
+    let kept = kept.iter().map(|step| render::in_sentence(machine, step));
     let is_known = !back.is_empty();
     let back: Vec<_> = back.into_iter().chain(kept).collect();
     is_known.then(|| format!("undo the pending change: {}", back.join(" and ")))
 }
 
-/// The step that makes surplus pages persistent if the next start needs them. It takes no memory.
-fn keep_surplus(machine: &Machine) -> Option<Step> {
-    let size = machine.backing().huge_page()?;
-    let target = PoolTarget::of(machine, size, &machine.next_start())?;
-    let pages = target.recommended().min(Pages(machine.pool(size)?.total));
-    (pages > target.persistent).then_some(Step::SetPool { size, pages })
+/// The steps after which the running server could start again with its huge pages. They take no
+/// memory: surplus pages become persistent, and limits are raised.
+fn to_keep(machine: &Machine) -> Vec<Step> {
+    let Some(size) = machine.backing().huge_page() else {
+        return Vec::new();
+    };
+    let next = machine.next_start();
+    let target = PoolTarget::of(machine, size, &next);
+    let surplus = target.zip(machine.pool(size)).and_then(|(target, pool)| {
+        let pages = target.recommended().min(Pages(pool.total));
+        (pages > target.persistent).then_some(Step::SetPool { size, pages })
+    });
+    let required = demand::pages_of_next_start(machine, size, &next);
+    let limits = limits::to_raise(machine, size, required).into_iter();
+    surplus
+        .into_iter()
+        .chain(limits.map(Step::RaiseLimit))
+        .collect()
 }
 
 /// The change that restores the running value or, if the server runs with sysv, sets mmap. `ALTER

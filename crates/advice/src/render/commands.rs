@@ -257,6 +257,15 @@ fn demands(machine: &Machine, size: PageSize, pages: Pages) -> Option<Demands> {
     demands.filter(|demands| demands.total() == pages)
 }
 
+/// A step inside of a sentence.
+pub(crate) fn in_sentence(machine: &Machine, step: &Step) -> String {
+    let text = command(machine, step).unwrap_or_else(|| instruction(machine, step));
+    match place(machine, step) {
+        Place::Node => format!("{text} (on the node, as root)"),
+        _ => text,
+    }
+}
+
 /// The instruction for a step that is not a command.
 pub fn instruction(machine: &Machine, step: &Step) -> String {
     match step {

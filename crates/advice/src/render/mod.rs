@@ -3,7 +3,7 @@
 mod commands;
 
 pub use commands::{Place, command, data, instruction, place, why};
-pub(crate) use commands::{condition, conditional, more_at_boot, setting, to_keep};
+pub(crate) use commands::{condition, conditional, in_sentence, more_at_boot, setting, to_keep};
 
 use super::{
     decision::Decision,

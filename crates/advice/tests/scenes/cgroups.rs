@@ -327,6 +327,53 @@ fn fault_limits() {
     ]);
 }
 
+/// A pending change of the page size, and limits on the present pages.
+#[test]
+fn limits_until_the_page_size_changes() {
+    test(vec![
+        when("the running server needs a higher one", |m| {
+            m.on_huge_pages(16 * GB, 8 * GB);
+            limited(&mut m.state, Some(8192), None);
+            m.waits(|next| next.huge_page_size_bytes = Some(GB));
+        })
+        .see("runbook", expect![[r#"
+            echo 17179869184 > /sys/fs/cgroup/pg/hugetlb.2MB.max
+            # also raise the limit where it is set (unit or container runtime), or the next start resets it
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 16 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 16 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=16 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+        when("a pod has it", |m| {
+            m.on_huge_pages(16 * GB, 8 * GB);
+            limited(&mut m.state, Some(8192), None);
+            m.state.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
+            m.waits(|next| next.huge_page_size_bytes = Some(GB));
+        })
+        .see("status", expect![[r#"
+            critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 8 GB of 2 MB pages, but 16 GB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit. Settings are pending a restart.
+            # raise the limit on 2 MB pages to 17179869184 bytes (16 GB), where it is set (its unit, for example)"#]]),
+        when("the way back needs a higher one", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.available = Some(12 * GB);
+            limited(&mut m.state, None, Some(20_480));
+            m.waits(|next| next.huge_page_size_bytes = Some(GB));
+        })
+        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size) and echo 42949672960 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_page_size=1GB')"]),
+        when("the way back needs a command of the node", |m| {
+            m.on_huge_pages(40 * GB, 40 * GB);
+            m.state.server.huge_pages = HugePages::On;
+            m.pool(0).surplus = 20_000;
+            m.waits(|next| next.shared_memory_bytes = 54 * GB);
+            m.available = Some(GB);
+            m.container();
+        })
+        .see("restart", expect![[r#"
+            critical would_not_start: A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.
+            # undo the pending change: set shared_buffers to its running value (SHOW shared_buffers) and sysctl -w vm.nr_hugepages=20480 (on the node, as root); otherwise, free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"#]]),
+    ]);
+}
+
 #[test]
 fn refused_pages() {
     fn refused(m: &mut Scene, count: u64) {
