@@ -788,21 +788,10 @@ fn short_of(machine: &Machine, missing: Bytes, is_least: bool, can_swap: bool) -
 pub(crate) fn for_misfit(machine: &Machine, fit: Fit) -> Decision {
     match fit {
         Fit::Fits => Decision::Text("nothing has to be decided".to_owned()),
-        Fit::BeyondCommitLimit { segment, room } => match CommitLimit::of(machine) {
-            Some(limit) => {
-                let own = memory::segment_on_small_pages(machine);
-                // A pool that grows first leaves less room, and less RAM outside of the pools.
-                let less = limit.room_once_stopped(machine) - room;
-                let ratio = limit.ratio.filter(|ratio| *ratio > 0);
-                let grown = ratio.map_or(Bytes(0), |ratio| Bytes(less.0 / ratio * 100));
-                raise_commit_limit(&CommitLimit {
-                    committed: limit.committed - own + segment + less,
-                    outside: limit.outside - grown,
-                    ..limit
-                })
-            }
-            None => Decision::Text("find out why the commit limit is unknown".to_owned()),
-        },
+        Fit::BeyondCommitLimit { segment, limit } => raise_commit_limit(&CommitLimit {
+            committed: limit.committed + segment,
+            ..*limit
+        }),
         Fit::BeyondMemory(shortage) => {
             let is_least = shortage.is_least || shortage.is_most;
             short_of(machine, shortage.missing, is_least, shortage.can_swap())

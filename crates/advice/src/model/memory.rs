@@ -543,9 +543,13 @@ impl CommitLimit {
         self.needed() - self.limit
     }
 
-    /// Bytes that the next segment can commit once the running one is gone.
-    pub fn room_once_stopped(&self, machine: &Machine) -> Bytes {
-        self.limit + segment_on_small_pages(machine) - self.reserve - self.committed
+    /// The limit once the segment of the running server is gone.
+    #[must_use]
+    pub fn once_stopped(self, machine: &Machine) -> Self {
+        Self {
+            committed: self.committed - segment_on_small_pages(machine),
+            ..self
+        }
     }
 
     /// Bytes that a process of an ordinary user can still commit.

@@ -185,8 +185,8 @@ pub enum Fit {
     /// The strict commit limit refuses it.
     BeyondCommitLimit {
         segment: Bytes,
-        /// Room under the limit.
-        room: Bytes,
+        /// The limit once the running server has stopped.
+        limit: Box<CommitLimit>,
     },
     /// The kernel refuses a mapping that is larger than RAM and swap (mm/util.c, with
     /// `vm.overcommit_memory = 0`).
@@ -227,9 +227,10 @@ impl fmt::Display for Fit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fits => write!(f, "Small pages can hold the segment."),
-            Self::BeyondCommitLimit { segment, room } => write!(
+            Self::BeyondCommitLimit { segment, limit } => write!(
                 f,
-                "On small pages, the segment takes {segment}; CommitLimit leaves {room}."
+                "On small pages, the segment takes {segment}; CommitLimit leaves {}.",
+                limit.room()
             ),
             Self::BeyondRamAndSwap { segment, all } => write!(
                 f,
@@ -458,9 +459,9 @@ impl Supply {
 pub fn fit_on_small_pages(machine: &Machine) -> Fit {
     let segment = Bytes(machine.state.needed_bytes());
     if let Some(limit) = CommitLimit::of(machine) {
-        let room = limit.room_once_stopped(machine);
-        if room < segment {
-            return Fit::BeyondCommitLimit { segment, room };
+        let limit = Box::new(limit.once_stopped(machine));
+        if limit.room() < segment {
+            return Fit::BeyondCommitLimit { segment, limit };
         }
     }
     if let Some(all) = memory::largest_mapping(machine)
