@@ -171,6 +171,7 @@ fn decision(decision: Decision) -> Row {
 }
 
 fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
+    let planned = changes.len();
     let changes = changes.into_iter().map(Item::Step);
     let items: Vec<_> = changes.chain(items).collect();
     let mut at = machine.clone();
@@ -189,7 +190,10 @@ fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
             .as_ref()
             .map(status)
             .filter(|status| *status != before);
-        let mut why = render::why(&at, step);
+        let mut why = match index < planned {
+            true => "as planned".to_owned(),
+            false => render::why(&at, step),
+        };
         if let Some(note) = render::more_at_boot(&at, step) {
             why = format!("{why}; {note}");
         }
@@ -211,7 +215,7 @@ fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
             instruction: conditional.or_else(without_command),
             command,
             why: why.clone(),
-            expected: expected.clone().filter(|_| kept.is_none()),
+            expected,
             is_disruptive: step.is_disruptive(),
         });
         rows.extend(kept.map(|kept| Row {
@@ -220,7 +224,7 @@ fn rows(machine: &Machine, changes: Vec<Step>, items: Vec<Item>) -> Vec<Row> {
             command: None,
             instruction: Some(kept.to_owned()),
             why,
-            expected,
+            expected: None,
             is_disruptive: false,
         }));
         if let Some(after) = after {

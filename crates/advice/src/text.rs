@@ -222,6 +222,26 @@ fn step(label: &str, number: usize, row: &Row) -> Vec<Line> {
     }
 }
 
+/// The words of a text. A line does not end between a number and its unit, or before an option.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let name = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let is_unit = ["bytes", "kB", "MB", "GB", "TB"].contains(&name);
+        match words.last_mut() {
+            Some(last)
+                if word.starts_with('-')
+                    || is_unit && last.ends_with(|c: char| c.is_ascii_digit()) =>
+            {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// True if a word begins a name, a quotation, a message of another user, or a command. Nothing is
 /// wrapped from there on: a part of it must not look like a line of this text, and commands are
 /// there to be copied.
@@ -229,7 +249,9 @@ fn begins_foreign(word: &str) -> bool {
     let word = word.trim_start_matches('(');
     // Only root writes files of sysctl.
     let is_of_root = word.starts_with("/etc/sysctl.");
-    word.starts_with(['/', '\'', '"']) && !is_of_root || ["hugeinfo", "user"].contains(&word)
+    let is_name = word.starts_with(['/', '\'', '"']) && !is_of_root;
+    let is_command = ["ALTER", "echo", "hugeinfo", "sed -i", "sysctl -w", "umask"].contains(&word);
+    is_name || is_command || word == "user"
 }
 
 /// Wraps a paragraph without foreign names, in lines of at most 80 columns.
@@ -246,7 +268,7 @@ fn wrapped_unless(first: &str, text: &str, is_end: impl Fn(&str) -> bool) -> Vec
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let (mut is_empty, mut is_foreign) = (true, false);
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let is_full = line.chars().count() + 1 + word.chars().count() > WIDTH;
         if is_full && !is_empty && !is_foreign {
             lines.push(std::mem::replace(&mut line, indent.clone()));
@@ -255,9 +277,9 @@ fn wrapped_unless(first: &str, text: &str, is_end: impl Fn(&str) -> bool) -> Vec
         if !is_empty {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
         is_empty = false;
-        is_foreign |= is_end(word);
+        is_foreign |= is_end(&word);
     }
     lines.push(line.trim_end().to_owned());
     let labels = std::iter::once(first.len()).chain(std::iter::repeat(0));
@@ -317,11 +339,32 @@ mod tests {
             format!("\"{long}\""),
             format!("user 1000: {long}"),
             format!("hugeinfo status -D '{long}'"),
+            format!("sysctl -w vm.nr_hugepages=72 {long}"),
+            format!("(umask 022 && {long})"),
         ] {
             let foreign = foreign.trim();
             let lines = labeled("label", &format!("{long} {foreign}"));
             let last = &lines.last().expect("a line").text;
             assert!(last.ends_with(foreign), "{last}");
+        }
+    }
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        for text in [
+            "pages of 2 MB, and",
+            "needs 14 bytes",
+            "4 kB: more",
+            "add (2 GB)",
+        ] {
+            let number = text.find(|c: char| c.is_ascii_digit()).expect("a number");
+            let unit = number + text[number..].find(' ').expect("a unit");
+            // The line is full after the number.
+            let before = "x".repeat(WIDTH - unit - 1);
+            let text = reflowed(&format!("{before} {text}"));
+            let (first, second) = text.split_once('\n').expect("two lines");
+            assert!(!first.ends_with(|c: char| c.is_ascii_digit()), "{text}");
+            assert!(second.contains(' '), "{text}");
         }
     }
 }

@@ -31,14 +31,13 @@ fn on_command_line(words: &Words) -> String {
         "(GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader";
     let Words { new, instead_of } = words;
     let what = match instead_of.as_deref() {
-        Some("--") => {
-            let new = new.trim_end_matches(" --");
-            format!("add {new} to the kernel command line, before the parameter that is only --")
-        }
-        Some(old) => {
+        Some(old) if old != "--" => {
             format!("change {old} to {new} on the kernel command line {GRUB}")
         }
-        None => format!("add {new} at the end of the kernel command line {GRUB}"),
+        _ => {
+            let new = new.trim_end_matches(" --");
+            format!("add {new} at the end of the kernel command line, before any -- {GRUB}")
+        }
     };
     format!("for the next boot, in the configuration of the boot loader: {what}")
 }

@@ -139,7 +139,7 @@ fn reboot() {
             # restart PostgreSQL (ends all sessions)
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 2048 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart the server on port 5433 (ends all of its sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader
             # check the configuration that sets the pool at boot: /proc/cmdline sets a number of pages that is not a plain number"#]]),
         when("the boot sets up too many pages of both sizes", |m| {
             m.asked(40_000);

@@ -39,7 +39,7 @@ fn restarts_have_a_condition() {
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("the pool is large enough", |m| m.fall_back(537)).see("status", expect![[r#"
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)"#]]),
@@ -228,7 +228,7 @@ fn way_back_is_the_running_value() {
         })
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 1 GB pages at boot; needed: 8 if this server starts without the options of its command line.
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=8 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=8 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("how_to_set_2", expect![""]),
         when("the files try another page size", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
@@ -353,16 +353,16 @@ fn one_cause_is_one_problem() {
             );
         })
         .see("text", expect![[r#"
-            WARNING  On 4 kB pages: huge_pages = try fell back. Needs 587 huge pages of 2
-                     MB; 0 are available. Settings are pending a restart.
+            WARNING  On 4 kB pages: huge_pages = try fell back. Needs 587 huge pages of
+                     2 MB; 0 are available. Settings are pending a restart.
               2 MB pages      [...............|] 1099 needed, 0 in the pool, 0 in use
                               needed: 1099 = 587 for this server + 512 for the server on
                               port 5433 (huge_pages = try)
               page tables     Page tables of 21 processes take 6300 kB.
-                              For the shared memory alone, with 100 connections: up to 229
-                              MB. On 2 MB pages: up to 459 kB.
-              next restart    A restart would not get huge pages. Needs 587 huge pages of 2
-                              MB; 0 are available.
+                              For the shared memory alone, with 100 connections: up to
+                              229 MB. On 2 MB pages: up to 459 kB.
+              next restart    A restart would not get huge pages. Needs 587 huge pages of
+                              2 MB; 0 are available.
               next reboot     /etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at
                               boot; needed: 1099 = 587 for this server + 512 for the server
                               on port 5433 (huge_pages = try).
@@ -394,12 +394,12 @@ fn start_that_memory_cannot_hold_is_one_problem() {
     assert_eq!(ids, [CheckId::Restart, CheckId::MemoryLeft]);
     assert_eq!(problems(critical).len(), 1);
     expect![[r#"
-        CRITICAL  The server is stopped. A start would fail. Needs 40960 huge pages of 2
-                  MB; 0 are available. On small pages, the segment takes 80 GB; the
+        CRITICAL  The server is stopped. A start would fail. Needs 40960 huge pages of
+                  2 MB; 0 are available. On small pages, the segment takes 80 GB; the
                   kernel refuses more than RAM and swap (72 GB).
           2 MB pages      [...............|] 40960 needed, 0 in the pool, 0 in use
-          page tables     For the shared memory alone, with 100 connections: up to 16
-                          GB. On 2 MB pages: up to 31 MB.
+          page tables     For the shared memory alone, with 100 connections: up to
+                          16 GB. On 2 MB pages: up to 31 MB.
           next start      A start would fail. Needs 40960 huge pages of 2 MB; 0 are
                           available. On small pages, the segment takes 80 GB; the kernel
                           refuses more than RAM and swap (72 GB).
@@ -428,7 +428,7 @@ fn pages_of_another_host() {
     };
     expect![[r#"
         echo 33 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-        # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=33 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]].assert_eq(&how(1024));
+        # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=33 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]].assert_eq(&how(1024));
     expect![[r#"
         sysctl -w vm.nr_hugepages=16896
         (umask 022 && echo 'vm.nr_hugepages = 16896' >> /etc/sysctl.d/60-hugepages.conf)"#]]

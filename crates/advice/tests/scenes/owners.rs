@@ -426,7 +426,7 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
                 if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ]; then echo 'too few pages, do not restart (the segment does not fit on small pages): free memory and repeat, or set them at boot' >&2; false; fi
                 # restart PostgreSQL (ends all sessions)
                 sysctl -w vm.nr_hugepages=0
-                # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]],
+                # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]],
         ),
     ];
     for (name, value, change, expected) in rows {
@@ -455,7 +455,7 @@ fn plans_for_fewer_pages_leave_nothing_behind() {
             echo 42 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 42 ]; then echo 'too few pages, undo the changes before the start: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; sysctl -w vm.nr_hugepages=21504; set huge_page_size = 0 in postgresql.auto.conf; set /etc/sysctl.d/hugepages.conf:1 to 21504' >&2; false; fi
             # start PostgreSQL
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]].assert_eq(&planned(
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=42 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]].assert_eq(&planned(
             &scene.machine(),
             "huge_page_size",
             "1GB",

@@ -475,11 +475,11 @@ fn growth() {
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 2 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("how_to_set_1024", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("available memory is too small for 1 GB pages", |m| {
             m.ram(16 * GB);
             m.asked(0);
@@ -530,7 +530,7 @@ fn other_page_sizes() {
             # if no other program needs 500 huge pages of 2 MB that are idle now: echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
             if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)" -ge 537 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
             # restart PostgreSQL (ends all sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; 537 are needed.
             # as huge_pages"#]]),
@@ -571,7 +571,7 @@ fn other_page_sizes() {
             warning fell_back: On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
             # then, if no other program needs 2 huge pages of 1 GB that are idle now: echo 10 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=10 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
         .see("pool_size", expect![[r#"
             warning unused_pages: 2 huge pages of 1 GB (2 GB) are idle: PostgreSQL needs none of them; 10 are needed.
             # as huge_pages"#]]),
@@ -595,7 +595,7 @@ fn other_page_sizes() {
         .see("pool_size", expect![[r#"
             warning unused_pages: 1511 huge pages of 2 MB (3022 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; none is needed.
             # if no other program needs 1511 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=537
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=100 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("idle 1 GB pages can be split for the 2 MB pool", |m| {
             m.ram(128 * GB);
             m.on_small_pages(8 * GB, 0);

@@ -93,7 +93,7 @@ fn shared() {
         .see("status", expect![[r#"
             warning fell_back: On 4 kB pages, perhaps partly on transparent 2 MB pages: huge_pages = try fell back. A restart would get huge pages.
             # restart PostgreSQL (ends all sessions)
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("another program has requested them", |m| {
             m.fall_back(537);
             m.state.segment_thp_bytes = Some(Ok(0));
