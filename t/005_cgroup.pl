@@ -9,6 +9,7 @@ use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
 use HugeInfo::Kernel;
 use HugeInfo::Server;
+use HugeInfo::Tools;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -126,6 +127,9 @@ SKIP:
 		compare_status($seen->{status}, { in_use => 't', status => 'critical', fits_after_restart => 't' }, $name);
 		like($seen->{status}{reason}, qr/^The pod's limit \(environment variable $variable\) allows /, "$name: the reason names its source");
 		like($seen->{status}{remedy}, qr/raise the pod's limit on 2 MB pages \(hugepages-2Mi: \d+Mi\)/, "$name: the remedy");
+		delete local $ENV{$variable};
+		my ($printed) = run_command([ source('target/program/hugeinfo'), 'status', '-D', $node->data_dir ]);
+		like($printed, qr/^CRITICAL +The pod's limit \(environment variable $variable\) allows /, "$name: the program reads the server's environment");
 
 		$name = "the pod's limit, higher than that of the container";
 		local $ENV{$variable} = ($need + 10) * $page;

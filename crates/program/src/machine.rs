@@ -156,6 +156,7 @@ pub(crate) fn stopped(next: &NextStart, server_state: ServerState) -> Result<Mac
             source.cloned().unwrap_or(SettingSource::File(None))
         })
     });
+    let facts = facts.with_pod_limits(|name| std::env::var_os(name));
     let facts = completed(&root, facts, None, next.owner, settings, places)?;
     let this = fact(Process::this(&root))?;
     let state = State {
@@ -188,7 +189,6 @@ fn completed(
     settings: Option<&Settings>,
     places: BTreeMap<&'static str, Setting>,
 ) -> Result<Facts, ReadError> {
-    let facts = facts.with_pod_limits(|name| std::env::var_os(name));
     let next_boot = NextBoot::read(root, facts.state.kernel(), is_etc_kept(root)?)?;
     Ok(Facts {
         is_whole: true,
@@ -383,6 +383,15 @@ impl Running {
             }
         });
         let own = Some(self.process.pid());
+        let environment = fact(self.process.environment(&mut Vec::new()))?;
+        let facts = facts.with_pod_limits(|name| {
+            let mut variables = environment.iter().flatten();
+            let value = |variable: &Vec<u8>| {
+                let value = variable.strip_prefix(name.as_bytes())?;
+                Some(OsString::from_vec(value.strip_prefix(b"=")?.to_vec()))
+            };
+            variables.find_map(value)
+        });
         let facts = completed(root, facts, own, self.owner, Some(now), places)?;
         let mut facts = self.with_segment(root, facts)?;
         let is_changed = |next: &Server| !facts.state.is_as_now(next);

@@ -29,6 +29,9 @@ use crate::linux::{
 /// Maximum length of a command line in bytes, longer than that of any server.
 const LONGEST_COMMAND_LINE: u64 = 64 << 10;
 
+/// Maximum length of an environment in bytes, longer than that of any server.
+const LONGEST_ENVIRONMENT: u64 = 1 << 20;
+
 /// The devices of the kernel's own file systems for shared memory (mm/shmem.c `shm_mnt`,
 /// fs/hugetlbfs/inode.c `hugetlbfs_vfsmount`).
 static SHARED_MEMORY: LazyLock<Vec<u64>> = LazyLock::new(|| {
@@ -219,6 +222,14 @@ impl Process {
     /// Errors: they are longer than [`LONGEST_COMMAND_LINE`].
     pub fn arguments(&self, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, ReadError> {
         let bytes = self.read_up_to(LONGEST_COMMAND_LINE, "cmdline", buffer)?;
+        Ok(parse_arguments(bytes)?)
+    }
+
+    /// The variables with which the program of the process started, as `name=value`.
+    ///
+    /// Errors: absent if access is denied; they are longer than [`LONGEST_ENVIRONMENT`].
+    pub fn environment(&self, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, ReadError> {
+        let bytes = self.read_up_to(LONGEST_ENVIRONMENT, "environ", buffer)?;
         Ok(parse_arguments(bytes)?)
     }
 
