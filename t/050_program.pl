@@ -346,7 +346,7 @@ for (
 	[ 3, qr/1 huge page of .* is too few/, 'fit', '--pages', '1' ],
 	[ 3, qr/this setting cannot be planned/, 'plan', '-c', "data-directory=$scratch" ],
 	[ 3, qr/expected NAME=VALUE/, 'plan', '-c', 'shared_buffers = 1GB' ],
-	[ 3, qr/is not a directory of this user/, 'plan', '-D', '/' ],
+	[ 3, qr/is not a data directory of this user/, 'plan', '-D', '/' ],
 	[ 3, qr/\Q$scratch\E is empty\nHINT: Is its file system mounted/, 'plan', '-D', $scratch ],
 	[ 3, qr/95% of 64 GB leaves too little memory for other programs\nHINT: Use --percent-of-ram 8\d or less/, 'fit', qw(--percent-of-ram 95 --host-ram 64GB) ],
 	[ 3, qr/fit computes shared_buffers/, 'fit', '--pages', '100', '-c', 'shared_buffers=1GB' ],

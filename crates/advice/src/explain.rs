@@ -1,7 +1,10 @@
 //! The documentation of checks and their codes: docs/checks.md, `hugeinfo explain` and
 //! `hugeinfo_explain()` print the same text.
 
-use super::{checks::CheckId, text::reflowed};
+use super::{
+    checks::CheckId,
+    text::{reflowed, wrap},
+};
 
 /// The code that every check can have.
 const UNKNOWN: &str = "\
@@ -97,6 +100,15 @@ pub fn explain(word: &str) -> Option<String> {
         .filter_map(|section| section.print_code(word))
         .collect();
     (!sections.is_empty()).then(|| sections.join("\n"))
+}
+
+/// The names of all checks, each with its codes.
+pub fn list() -> String {
+    let sections = Section::all().map(|section| {
+        let codes: Vec<_> = section.codes().collect();
+        wrap(&format!("{}: ", section.title), &codes.join(", ")) + "\n"
+    });
+    sections.collect()
 }
 
 /// All checks and codes, each once, in order of the documentation.

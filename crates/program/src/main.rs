@@ -282,8 +282,17 @@ fn worse(one: u8, other: u8) -> u8 {
     }
 }
 
-/// Removes hidden verbs from the suggestions for a misspelled one.
-fn without_hidden_verbs(mut error: clap::Error) -> clap::Error {
+/// Removes hidden verbs from the suggestions for a misspelled one, and long lists of values.
+fn helpful(mut error: clap::Error) -> clap::Error {
+    const MOST_VALUES: usize = 20;
+    let values = ContextKind::ValidValue;
+    if let Some(ContextValue::Strings(names)) = error.get(values)
+        && names.len() > MOST_VALUES
+    {
+        error.remove(values);
+        let list = "to list all, use: hugeinfo explain".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![list]));
+    }
     let kind = ContextKind::SuggestedSubcommand;
     if let Some(ContextValue::Strings(mut names)) = error.remove(kind) {
         let program = Arguments::command();
@@ -300,7 +309,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let error = without_hidden_verbs(error);
+            let error = helpful(error);
             let is_help = matches!(
                 error.kind(),
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
@@ -369,7 +378,7 @@ mod tests {
     fn suggestions_name_no_hidden_verbs() {
         for (typed, expected) in [("plam", Some("'plan'")), ("mam", None), ("internal", None)] {
             let error = Arguments::try_parse_from(["hugeinfo", typed]).err();
-            let text = error.map(|error| without_hidden_verbs(error).to_string());
+            let text = error.map(|error| helpful(error).to_string());
             let text = text.unwrap_or_default();
             let tip = text.lines().find(|line| line.contains("tip:"));
             match expected {

@@ -60,7 +60,7 @@ mod tests {
                 "report",
                 "hugeinfo report [-c <NAME=VALUE>] [-D <DATADIR>] [--cluster <VERSION/NAME>] [--bindir <DIR>] [--before <FILE>] [--help]",
             ),
-            ("explain", "hugeinfo explain <CODE>"),
+            ("explain", "hugeinfo explain [CODE]"),
         ] {
             let verb = program.find_subcommand_mut(verb).expect("a verb");
             assert_eq!(synopsis(verb), expected);

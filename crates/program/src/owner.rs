@@ -93,7 +93,7 @@ impl Owned {
         if uid == 0 {
             let data = escape::name(data);
             return Err(Error::new(format!(
-                "{data} belongs to root, and PostgreSQL does not run as root"
+                "{data} is not a data directory: it belongs to root, and PostgreSQL does not run as root"
             )));
         }
         // From the root, because the others can be exchanged until their parents are known to be
