@@ -124,7 +124,7 @@ sub _page
 		text => $text,
 		queries => \@queries,
 		# queries in a sentence; a query with an ellipsis is incomplete
-		spans => [ grep { /^(?:SELECT|SHOW) / && !/…/ } _spans($text) ],
+		spans => [ grep { /^(?:SELECT|SHOW) / && !/…/ } map { s/^psql -XAtc (['"])(.*)\1.*/$2/r } _spans($text) ],
 		indented => [ $text =~ /^ {4,}(SELECT .*)$/mg ],
 		broken_links => [ _broken_links($file, $text) ],
 		objects => [ keys %{ { map { $_ => 1 } $text =~ /\b(hugeinfo_[a-z]\w*)(?!\w*\.(?:rs|sql|pl))/g } } ],
