@@ -47,8 +47,8 @@ with 1,024 clients on 4 kB pages, throughput fell from 98,565 to 50,751 transact
 huge pages restored it.
 
 **What to do.** Follow the remedy. If RAM cannot hold the new pool and the segment on 4 kB pages at
-the same time, the remedy stops PostgreSQL before it sets the pool. It then also tells you how to
-restore the pool if the kernel allocates fewer pages than requested.
+the same time, the remedy stops PostgreSQL before it sets the pool. It then also has the commands
+that restore the pool if the kernel allocates fewer pages than requested.
 
 If the server is bound to some NUMA nodes, no remedy adds pages, because the kernel chooses the
 nodes for `vm.nr_hugepages`. The remedy shows how many pages the nodes of the server lack, and the

@@ -198,7 +198,7 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
     );
     let Some(excess) = excess else {
         return Some(Finding::unknown(format!(
-            "{allows}. Whether the segment fits is unknown, because only bounds of its use are known."
+            "{allows}. It is unknown whether the segment fits, because its use is known only within bounds."
         )));
     };
     let text = format!(

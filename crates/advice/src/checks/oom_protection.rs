@@ -45,8 +45,8 @@ run out, and the memory of the postmaster.
 | `unit_stops` | warning | the OOM killer prefers the backends, but systemd stops the server when it has killed one (`OOMPolicy=stop`, the default) |
 
 **What to do.** Set `OOMScoreAdjust=-900` and `OOMPolicy=continue` in the systemd unit, and
-`PG_OOM_ADJUST_FILE` and `PG_OOM_ADJUST_VALUE`, so that backends do not inherit the score. It takes
-effect at the next restart. In a container, follow the remedy.
+`PG_OOM_ADJUST_FILE` and `PG_OOM_ADJUST_VALUE`, so that backends do not inherit the score. The
+scores take effect at the next restart. In a container, follow the remedy.
 ",
 };
 

@@ -35,7 +35,7 @@ off` does not count. If this setting or `huge_page_size` is unknown, the server 
 the finding states this: `140 more are needed if the server on port 5433 is to use huge pages.`
 Included files are not read. If one of them could decide the setting, the finding adds
 `look at FILE`. A server whose cgroup allows it too few pages does not count either, because with
-the pages it would start and crash later. The finding says to raise that limit first. The check
+the pages it would start and crash later. The finding recommends raising that limit first. The check
 looks at the pool of this server, unless only another pool is too small for servers that ask for its
 pages.
 
@@ -46,11 +46,11 @@ pages.
 | `pool_short_for_all` | warning | the pool is too small for all: the last server to start gets no huge pages, and does not start if it has `huge_pages = on` |
 
 The check never changes the status of this server. If the next start of another server would fail,
-the finding says so, and the checks of that server report it as critical.
+the finding states this. The checks of that server report it as critical.
 
 The check is `unknown` if processes of other users are hidden (`hidepid`, or `ProtectProc` of
-systemd), or if the memory of another server cannot be read. In a container it covers the visible
-servers.
+systemd), or if the memory of another server cannot be read. In a container, it covers only the
+visible servers.
 
 **What to do.** Set the pool to the sum, then restart the servers that the remedy names: they get
 their pages when they restart. If memory cannot hold the pages of a server in addition to its

@@ -66,7 +66,7 @@ fn judge(machine: &Machine) -> Judgment {
         let missing = asked.min(target.after.total()) - has;
         if missing > Pages(0) {
             let text = format!(
-                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.",
+                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.",
                 request.place,
                 huge_pages(asked, size),
                 target.after,

@@ -45,7 +45,7 @@ in `/etc/sysctl.conf` have no effect, and belong in [a file in
 | `too_few_at_boot` | warning | the boot configuration sets fewer pages than are needed |
 | `too_many_after_restart` | warning | pending settings need fewer pages, but the boot configuration still sets the pages of the running server |
 | `boot_fell_short` | warning | this boot allocated fewer pages than the same configuration asked for |
-| `too_many_at_boot` | warning | the pools would leave less memory than needed for other programs (as now), the segments on small pages and the reserve, or, with strict overcommit, too little of the commit limit |
+| `too_many_at_boot` | warning | the pools would leave too little memory for other programs (with their present use), segments on small pages and the reserve, or too little of the commit limit with strict overcommit |
 
 The check is `unknown`
 
@@ -58,15 +58,15 @@ The check is `unknown`
 
 The next boot can start this server with the present options of its command line, or from its files
 alone. The start that needs more pages counts. If the options keep huge pages off, or are for pages
-of another size, a start from the files counts only if they set `huge_pages = on`. It does not count
-if memory is too small for its pages, too.
+of another size, a start from the files counts only if they set `huge_pages = on`. It also does not
+count if memory is too small for its pages.
 
-Pages that no visible server holds count as needed at boot, but only as many of them as the present
-line has room for.
+Pages that no visible server holds count as needed at boot only as far as the present line has room
+for them.
 
-It does not notice units or a kubelet that set the pool. An existing line is judged like a new one.
-Settings of `vm.overcommit_*` in sysctl.d are not read. The check uses the present commit limit,
-less the part that the pools take.
+The check does not notice units or a kubelet that set the pool. An existing line is judged like a
+new one. Settings of `vm.overcommit_*` in sysctl.d are not read. The check uses the present commit
+limit, less the part that the pools take.
 
 **What to do.** Run the line of the remedy. It adds a line to `/etc/sysctl.d/60-hugepages.conf`, or
 replaces the line that applies today. Running it again is a no-op. No other file is edited. Pages of

@@ -26,7 +26,7 @@ Looks at `/sys/kernel/mm/transparent_hugepage/enabled`, which applies to private
 
 | code | status | meaning |
 |---|---|---|
-| `thp_on_request`, `no_thp` | ok | only programs that ask with `madvise()` get them, or the kernel has none |
+| `thp_on_request`, `no_thp` | ok | only programs that request them with `madvise()` get transparent huge pages, or the kernel has none |
 | `thp_always` | warning | processes grow by whole huge pages and can wait while the kernel compacts memory |
 
 **What to do.** Run the remedy, which sets `madvise` until the next boot. To keep the mode, add the

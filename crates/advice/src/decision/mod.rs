@@ -489,7 +489,7 @@ pub(crate) fn raise_limit(machine: &Machine, size: PageSize, pages: Pages) -> De
 pub(crate) fn raise_commit_limit(limit: &CommitLimit) -> Decision {
     if let Some(available) = limit.contradicted_by {
         return Decision::Text(format!(
-            "do not add swap: Committed_AS is wrong, because {available} of RAM is available. Update the kernel and reboot, because only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"
+            "do not add swap: Committed_AS is wrong ({available} of RAM is available). Update the kernel and reboot; only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"
         ));
     }
     let missing = limit.missing();

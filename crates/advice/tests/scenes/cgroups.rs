@@ -343,7 +343,7 @@ fn limits_until_the_page_size_changes() {
             echo 16 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
             sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
             if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 16 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=16 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=16 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("a pod has it", |m| {
             m.on_huge_pages(16 * GB, 8 * GB);
             limited(&mut m.state, Some(8192), None);
@@ -653,7 +653,7 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, 0);
         })
-        .see("memory_left", expect!["unknown unknown: Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. Whether the segment fits is unknown, because only bounds of its use are known."]),
+        .see("memory_left", expect!["unknown unknown: Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. It is unknown whether the segment fits, because its use is known only within bounds."]),
         when("cached files make way", |m| {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, GB);

@@ -77,7 +77,7 @@ fn untouched_segments() {
             warning would_not_get: A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.
             # as huge_pages"#]])
         .see("pool_filled", expect![[r#"
-            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
             # as huge_pages"#]])
         .see("pool_growth", expect![[r#"
             warning fragmented: The pool has to grow by 10240 huge pages of 2 MB; free memory has blocks for 2009. The kernel has to compact memory and might allocate fewer pages.
@@ -124,7 +124,7 @@ fn untouched_segments() {
             warning would_not_get: A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.
             # as huge_pages"#]])
         .see("pool_filled", expect![[r#"
-            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
             # as huge_pages"#]])
         .see("how_to_set_2", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf

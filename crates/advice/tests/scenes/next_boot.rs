@@ -325,7 +325,7 @@ fn this_boot() {
         .see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
         when("the pool has fewer than needed", |m| m.fall_back(500))
             .see("pool_filled", expect![[r#"
-                warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+                warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
                 # as huge_pages"#]])
             .see("reboot", expect![[r#"
                 warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 500. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.
@@ -335,7 +335,7 @@ fn this_boot() {
             m.waits(|next| next.shared_memory_bytes = 1200 * MB);
         })
         .see("pool_filled", expect![[r#"
-            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
             # as restart"#]]),
         when("the pool has more than requested", |m| m.asked(500)).see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
         when("1 GB pages were requested that no server needs", |m| {
@@ -348,7 +348,7 @@ fn this_boot() {
         })
         .see("pool_filled", expect![["ok filled: The pools hold all needed pages that this boot asked for."]]),
         when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).see("pool_filled", expect![[r#"
-            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
             # as restart"#]]),
         when("this boot allocated 13 of 14 requested 1 GB pages", |m| {
             m.ram(16 * GB);
@@ -364,7 +364,7 @@ fn this_boot() {
             m.pool(1).free = 13;
         })
         .see("pool_filled", expect![[r#"
-            warning not_filled: /proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            warning not_filled: /proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
             # as huge_pages"#]])
         .see("reboot", expect![[r#"
             warning boot_fell_short: /proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. Unless the line is newer than this boot, the next boot might also fall short; 14 are needed.
@@ -424,7 +424,7 @@ fn this_boot() {
             },
         )
         .see("pool_filled", expect![[r#"
-            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
             # as huge_pages"#]])
         .see("reboot", expect![[r#"
             warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot, but the pool has 9000. Unless the line is newer than this boot, the next boot might also fall short; 10240 are needed.

@@ -52,8 +52,8 @@ fn overcommit() {
         })
         .see("overcommit", expect![[r#"
             warning wrong_commit_counter: Strict overcommit: 61 GB of 15 GB is committed, but 11 GB of RAM is available. The kernel's counter is wrong, so the kernel refuses free memory.
-            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel and reboot, because only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"#]])
-        .see("runbook", expect!["# do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel and reboot, because only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"]),
+            # do not add swap: Committed_AS is wrong (11 GB of RAM is available). Update the kernel and reboot; only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"#]])
+        .see("runbook", expect!["# do not add swap: Committed_AS is wrong (11 GB of RAM is available). Update the kernel and reboot; only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"]),
         when("the counter is wrong, and the pool has to grow", |m| {
             m.ram(16 * GB);
             m.fall_back(0);
@@ -62,7 +62,7 @@ fn overcommit() {
         })
         .see("status", expect![[r#"
             critical would_not_start: A restart would fail. Needs 537 huge pages of 2 MB; 0 are available. On small pages, the segment takes 1073 MB; CommitLimit leaves 0 bytes.
-            # do not add swap: Committed_AS is wrong, because 11 GB of RAM is available. Update the kernel and reboot, because only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"#]]),
+            # do not add swap: Committed_AS is wrong (11 GB of RAM is available). Update the kernel and reboot; only a reboot corrects the counter (since Linux 6.5, mremap can count memory twice)"#]]),
         when("the counter is as large, but little memory is available", |m| {
             m.ram(16 * GB);
             m.strict(61 * GB);

@@ -195,7 +195,7 @@ fn on_small_pages() {
             warning boot_fell_short: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.
             # as huge_pages"#]])
         .see("pool_filled", expect![[r#"
-            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.
+            warning not_filled: /etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little memory, the pool was made smaller later, or the line is newer than this boot.
             # as huge_pages"#]])
         .see("pool_growth", expect![["ok can_grow: The pool has to grow by 537 huge pages of 2 MB; free memory has blocks for 2009."]])
         .see("runbook", expect![[r#"
