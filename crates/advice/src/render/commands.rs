@@ -228,7 +228,8 @@ pub(crate) fn more_at_boot(machine: &Machine, step: &Step) -> Option<String> {
     if demands.total() != *pages {
         return None;
     }
-    let has_more = demands.sum(|who| *who == Who::FromFiles) > Pages(0);
+    let is_same = self::demands(machine, *size, *pages).as_ref() == Some(&demands);
+    let has_more = !is_same && demands.sum(|who| *who == Who::FromFiles) > Pages(0);
     let from_files = has_more.then(|| demands.to_string());
     let if_held = (held > Pages(0)).then(|| {
         format!(

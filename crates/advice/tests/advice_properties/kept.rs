@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 52] = [
+pub const ROWS: [Row; 53] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -1145,5 +1145,21 @@ pub const ROWS: [Row; 52] = [
             spec.visibility = 'h';
         },
         boot_line_is_never_withheld,
+    ),
+    // The pool and its line are for the files and for another server.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4, 4];
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.server.from_files = Some(NextSpec {
+                plus_kb: 205_824,
+                ..next(spec)
+            });
+            spec.pools[0].persistent.percent = 10;
+            spec.others = vec![OtherSpec { mb: 1819, ..OTHER }];
+        },
+        no_line_is_printed_twice,
     ),
 ];
