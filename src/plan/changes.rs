@@ -69,8 +69,10 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
             },
         });
     }
+    let decides = |name: &CStr| matches!(name.to_bytes(), b"huge_pages" | b"shared_memory_type");
     Ok(Planned {
         settings,
+        is_about_request: planned.pairs().any(|(name, _)| decides(name)),
         pending,
         next,
     })

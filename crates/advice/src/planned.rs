@@ -9,6 +9,8 @@ pub struct Planned {
     /// The settings that no file has yet, in the order in which they are changed: those of the
     /// command line last.
     pub settings: Vec<PlannedSetting>,
+    /// Whether they decide if the server asks for huge pages. The files can have them already.
+    pub is_about_request: bool,
     /// When the settings take effect that the files have already.
     pub pending: Pending,
     /// The settings of the next start with all of them.

@@ -46,7 +46,10 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
     let changed = machine
         .apply_all(&changes)
         .unwrap_or_else(|_| machine.clone());
-    let changed = changed.with_next_start(planned.next.clone());
+    let mut changed = changed.with_next_start(planned.next.clone());
+    // A planned change is intended, also one that the files have already.
+    changed.state.next.gives_up_huge_pages |=
+        planned.is_about_request && !planned.next.asks_for_huge_pages();
     if let Some(first) = desired::undone(machine, &changed) {
         return vec![decision(first)];
     }
@@ -60,11 +63,8 @@ pub fn for_settings(machine: &Machine, planned: &Planned) -> Vec<Row> {
             // Settings that take effect at once need only the steps of the checks.
             let plan = (planned.pending() > Pending::Nothing).then_some(plan);
             let mut items = items(&answer, plan.unwrap_or_default(), about_files);
-            // A planned change is intended. The files can have it already.
-            let mut names = planned.settings.iter().map(|setting| setting.name.as_str());
-            let is_planned = planned.settings.is_empty()
-                || names.any(|name| matches!(name, "huge_pages" | "shared_memory_type"));
-            if planned.pending() == Pending::Restart && changed.will_turn_off() && is_planned {
+            let is_planned = planned.pending() == Pending::Restart && planned.is_about_request;
+            if is_planned && changed.will_turn_off() {
                 let question = checks::question_about_off(&changed).map(Item::Decision);
                 items.retain(|item| Some(item) != question.as_ref());
             }

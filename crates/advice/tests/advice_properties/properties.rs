@@ -1450,6 +1450,7 @@ pub fn plan_for_present_settings_is_the_plan(_: &Spec, machine: &Machine) -> Tes
     };
     let mut present = Planned {
         settings: Vec::new(),
+        is_about_request: false,
         pending: Pending::Nothing,
         next: machine.next_start(),
     };
@@ -1697,6 +1698,7 @@ fn plan_of(name: &str, value: &str, next: Server) -> Planned {
     };
     Planned {
         settings: vec![setting],
+        is_about_request: matches!(name, "huge_pages" | "shared_memory_type"),
         pending: Pending::Nothing,
         next,
     }
@@ -2646,6 +2648,7 @@ pub fn smaller_demand_leaves_nothing_behind(_: &Spec, machine: &Machine) -> Test
     prop_assume!(line.is_some_and(|line| (now - half..now + half).contains(&Pages(line.pages))));
     let planned = Planned {
         settings: Vec::new(),
+        is_about_request: true,
         pending: Pending::Restart,
         next,
     };

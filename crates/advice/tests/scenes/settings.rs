@@ -304,7 +304,9 @@ pub fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
         })
         .collect();
     let last = settings.last().expect("a setting");
+    let decides = |name: &str| matches!(name, "huge_pages" | "shared_memory_type");
     Planned {
+        is_about_request: settings.iter().any(|setting| decides(&setting.name)),
         next: last.next.clone().expect("a start"),
         pending: Pending::Nothing,
         settings,
@@ -417,6 +419,7 @@ fn settings_that_are_in_the_files_are_not_changed_again() {
     let machine = machine(|_| {});
     let has = |pending| Planned {
         settings: Vec::new(),
+        is_about_request: false,
         pending,
         next: machine.state.server.clone(),
     };
@@ -426,6 +429,23 @@ fn settings_that_are_in_the_files_are_not_changed_again() {
         ["SELECT pg_reload_conf();"]
     );
     assert_eq!(commands(&machine, &has(Pending::Restart)), [RESTART]);
+    // Another pending change stays a question.
+    let turned_off = |is_about_request| {
+        let mut scene = Scene::healthy();
+        scene.waits(|next| next.huge_pages = HugePages::Off);
+        let machine = scene.machine();
+        let planned = Planned {
+            is_about_request,
+            next: machine.next_start(),
+            ..has(Pending::Restart)
+        };
+        commands(&machine, &planned)
+    };
+    let asks = |command: &String| command.contains("huge_pages = off is intended");
+    assert!(turned_off(false).iter().any(asks));
+    let planned = turned_off(true);
+    assert!(!planned.iter().any(asks), "{planned:#?}");
+    assert!(planned.contains(&RESTART.to_owned()), "{planned:#?}");
     let next = machine.state.server.clone();
     let mut workers = plan(&[("io_workers", "5", Ok(next))]);
     workers.settings[0].pending = Pending::Reload;
@@ -486,6 +506,7 @@ fn plan_of_a_server_that_fell_back_leaves_no_pages_behind() {
         change(&mut next);
         let planned = Planned {
             settings: Vec::new(),
+            is_about_request: true,
             pending: Pending::Restart,
             next,
         };
