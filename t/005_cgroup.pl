@@ -6,10 +6,10 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
 use HugeInfo::Host;
 use HugeInfo::Kernel;
 use HugeInfo::Server;
-use HugeInfo::Tools;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -129,7 +129,7 @@ SKIP:
 		like($seen->{status}{remedy}, qr/raise the pod's limit on 2 MB pages \(hugepages-2Mi: \d+Mi\)/, "$name: the remedy");
 		delete local $ENV{$variable};
 		my ($printed) = run_command([ source('target/program/hugeinfo'), 'status', '-D', $node->data_dir ]);
-		like($printed, qr/^CRITICAL +The pod's limit \(environment variable $variable\) allows /, "$name: the program reads the server's environment");
+		like($printed, qr/^CRITICAL +The pod's limit \(environment variable $variable\)\s+allows /, "$name: the program reads the server's environment");
 
 		$name = "the pod's limit, higher than that of the container";
 		local $ENV{$variable} = ($need + 10) * $page;

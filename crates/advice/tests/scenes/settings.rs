@@ -609,6 +609,8 @@ fn plan_with_huge_pages_on_has_a_check_before_the_restart() {
         ),
     ]);
     let rows = runbook::for_settings(&machine, &insists);
+    let planned = rows.iter().take_while(|row| row.why == "as planned");
+    assert_eq!(planned.count(), 2);
     let mut commands = rows.iter().filter_map(|row| row.command.as_deref());
     let check = CHECK_1050.replace("do not restart", "do not restart (huge_pages = on)");
     assert_eq!(commands.next_back(), Some(&*check));
