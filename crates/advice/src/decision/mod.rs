@@ -321,10 +321,14 @@ pub(crate) fn for_blocked(
     required: Pages,
     blocked: Blocked,
 ) -> Decision {
-    // For a bound server, the pool can have to grow by more pages than the server needs.
+    // For a bound server, the pool can have to grow by more pages than the server needs. A start
+    // from the files that takes small pages has to fit beside the pool, too.
+    let from_files = machine.state.next.from_files.as_ref();
+    let is_enough = !machine.is_bound_to_nodes()
+        && from_files.is_none_or(|files| machine.size_to_map(files).is_some());
     let lower = |missing: Bytes| {
         let lower = Lower::by_pages(machine, size, required, missing.in_pages(size));
-        lower.filter(|_| !machine.is_bound_to_nodes())
+        lower.filter(|_| is_enough)
     };
     match blocked {
         Blocked::Memory { missing } => {

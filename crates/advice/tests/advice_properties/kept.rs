@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 53] = [
+pub const ROWS: [Row; 54] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -1161,5 +1161,40 @@ pub const ROWS: [Row; 53] = [
             spec.others = vec![OtherSpec { mb: 1819, ..OTHER }];
         },
         no_line_is_printed_twice,
+    ),
+    // Memory for the pool is not enough if a start from the files takes small pages beside it.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![64, 128];
+            spec.host.first_node_percent = 100;
+            spec.server.next = NextSpec {
+                percent_of_ram: 20,
+                plus_kb: 838_048,
+                ..next(spec)
+            };
+            spec.server.is_on_huge_pages = false;
+            spec.server.from_files = Some(NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 204_800,
+                is_sysv: true,
+                ..next(spec)
+            });
+            spec.pools[0].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            spec.pools[0].reserved = 66;
+            spec.pools[1].persistent = exact_plus(-1);
+            spec.pools[1].reserved = 144;
+            spec.others = vec![OtherSpec {
+                mb: 2559,
+                size: None,
+                has_port: false,
+                ..OTHER
+            }];
+            spec.visibility = 'h';
+        },
+        decisions_are_enough,
     ),
 ];
