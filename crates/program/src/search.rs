@@ -286,7 +286,14 @@ mod tests {
         fs,
         os::unix::fs::{chown, symlink},
         process::Command,
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
         time::Instant,
+    };
+
+    use rustix::{
+        mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount},
+        thread::{UnshareFlags, unshare_unsafe},
     };
 
     use super::*;
@@ -360,5 +367,35 @@ mod tests {
         let named = format!("data_directory = '{}'\n", place("link").display());
         assert_eq!(found("data", &named), [place("data"), place("config")]);
         assert_eq!(found("config", ""), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn directories_are_found_while_users_mount_file_systems() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = fs::canonicalize(directory.path()).expect("a path");
+        let is_done = AtomicBool::new(false);
+        let mount = || -> io::Result<()> {
+            // SAFETY: the working directory of this thread does not matter.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+            let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            mount_change("/", private)?;
+            while !is_done.load(Ordering::Relaxed) {
+                mount_bind(&path, &path)?;
+                unmount(&path, UnmountFlags::DETACH)?;
+            }
+            Ok(())
+        };
+        let (root, this) = (super::root(), std::process::id());
+        let failed = thread::scope(|scope| {
+            (0..3).for_each(|_| drop(scope.spawn(mount)));
+            let found = (0..5000).map(|_| root.look_up_of(this, &path));
+            let failed = found.filter(Result::is_err).count();
+            is_done.store(true, Ordering::Relaxed);
+            failed
+        });
+        assert_eq!(failed, 0);
     }
 }

@@ -11,13 +11,13 @@ use std::{
     collections::{HashMap, VecDeque},
     ffi::{OsStr, OsString},
     fs::File,
-    io::{self, BufReader, Take},
+    io::{self, BufReader, Read, Take},
     os::{
         fd::{AsFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
     },
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use rustix::{
@@ -39,10 +39,22 @@ const AUTOFS_SUPER_MAGIC: FsWord = 0x0187;
 /// The limit of the kernel (include/linux/namei.h `MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 
-/// Maps the ID of each mount of this process to whether a program of a user serves its file system.
-/// An empty guard reads the list of mounts again for each check.
+/// Attempts to find a name in memory. Each one fails if a mount anywhere on the host changes at that
+/// moment (fs/namei.c `legitimize_mnt`), and any user can mount file systems all the time.
+const ATTEMPTS: usize = 50;
+
+/// Bytes of the mounts in user namespaces that are read in all. Any user can have a hundred thousand
+/// mounts there (`fs.mount-max`), which take the kernel 0.3 s.
+const MOST_OF_USERS: u64 = 8 << 20;
+
+/// The mounts of this process. An empty guard reads the list of mounts again for each check.
 #[derive(Debug, Default)]
-pub struct Guard(HashMap<u64, bool>);
+pub struct Guard {
+    /// Whether a program of a user serves the file system of the mount with this ID.
+    own: HashMap<u64, bool>,
+    /// Bytes of the mounts in user namespaces that were read. One thread reads at a time.
+    read: Mutex<u64>,
+}
 
 /// A file or directory that was looked up.
 #[derive(Debug)]
@@ -96,7 +108,11 @@ impl Lookup {
 impl Guard {
     /// Reads the mounts of this process. Errors: the list cannot be read.
     pub fn new() -> io::Result<Self> {
-        Ok(Self(mounts_in(Path::new("/proc/self/mountinfo"), false)?))
+        let file = File::open("/proc/self/mountinfo")?;
+        Ok(Self {
+            own: mounts_in(file, false)?,
+            read: Mutex::new(0),
+        })
     }
 
     /// Looks up an absolute path in this root directory, which ".." does not leave.
@@ -170,7 +186,7 @@ impl Guard {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let found = rustix::fs::statx(&file, "", flags, StatxFlags::MNT_ID)?;
         let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
-        let own = self.0.get(&found.stx_mnt_id).copied();
+        let own = self.own.get(&found.stx_mnt_id).copied();
         let is_served = match own.filter(|_| is_known) {
             Some(is_served) => is_served,
             // A mount in another namespace. Not cached, because its owner can replace it by a
@@ -178,7 +194,11 @@ impl Guard {
             None => {
                 let root_user = std::fs::read_link("/proc/self/ns/user").ok();
                 let is_of_user = std::fs::read_link(process.join("ns/user")).ok() != root_user;
-                let mounts = mounts_in(&process.join("mountinfo"), is_of_user)?;
+                let file = File::open(process.join("mountinfo"))?;
+                let mounts = match is_of_user {
+                    true => self.mounts_of_user(file)?,
+                    false => mounts_in(file, false)?,
+                };
                 mounts.get(&found.stx_mnt_id).copied().unwrap_or(true)
             }
         };
@@ -188,30 +208,36 @@ impl Guard {
             Ok(())
         }
     }
+
+    /// The first mounts in such a file of a user namespace, up to [`MOST_OF_USERS`].
+    fn mounts_of_user(&self, file: impl Read) -> io::Result<HashMap<u64, bool>> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = file.take(MOST_OF_USERS - *read);
+        let mounts = mounts_in(&mut file, true);
+        *read = MOST_OF_USERS - file.limit();
+        mounts
+    }
 }
 
 /// Opens a name in a directory with `O_PATH`, if the kernel has it in memory (`RESOLVE_CACHED`,
-/// Linux
-/// 5.12). Does not follow a link.
+/// Linux 5.12). Does not follow a link.
 pub(crate) fn open_cached(
     directory: impl AsFd,
     name: impl rustix::path::Arg,
 ) -> io::Result<OwnedFd> {
     let flags = WRITTEN | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::CACHED | ResolveFlags::NO_MAGICLINKS;
-    Ok(rustix::fs::openat2(
-        directory,
-        name,
-        flags,
-        Mode::empty(),
-        resolve,
-    )?)
+    let name = name.into_c_str()?;
+    let open = || rustix::fs::openat2(&directory, &*name, flags, Mode::empty(), resolve);
+    let mut attempts = (1..ATTEMPTS).map(|_| open());
+    let found = attempts.find(|found| !matches!(found, Err(Errno::AGAIN)));
+    Ok(found.unwrap_or_else(open)?)
 }
 
 /// The mounts in such a file. `is_of_user`: a user can have made them, in a user namespace.
-fn mounts_in(path: &Path, is_of_user: bool) -> io::Result<HashMap<u64, bool>> {
+fn mounts_in(file: impl Read, is_of_user: bool) -> io::Result<HashMap<u64, bool>> {
     let mut all = HashMap::new();
-    let file = BufReader::with_capacity(4096, File::open(path)?);
+    let file = BufReader::with_capacity(4096, file);
     mountinfo::each_type(file, |id, filesystem, options| {
         let is_fuse = filesystem.starts_with(b"fuse") && filesystem != b"fusectl";
         let mut options = options.split(|&byte| byte == b',');
@@ -337,7 +363,6 @@ mod tests {
 
     #[test]
     fn programs_of_users_serve_some_mounts() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
         let text = "\
             21 1 254:0 / / rw - ext4 /dev/vda rw\n\
             22 21 0:30 / /fuse rw - fuse x rw,user_id=1000,group_id=0\n\
@@ -345,9 +370,8 @@ mod tests {
             24 21 0:32 / /sys/fs/fuse rw - fusectl x rw\n\
             25 21 0:33 / /auto rw - autofs x rw\n\
             26 21 0:34 / /merged rw - overlay x rw,lowerdir=/a\n";
-        fs::write(file.path(), text).expect("written");
         for is_of_user in [false, true] {
-            let found = mounts_in(file.path(), is_of_user).expect("mounts");
+            let found = mounts_in(text.as_bytes(), is_of_user).expect("mounts");
             let mut served: Vec<_> = found.into_iter().filter(|(_, served)| *served).collect();
             served.sort_unstable();
             let expected: &[u64] = match is_of_user {
@@ -356,5 +380,16 @@ mod tests {
             };
             assert!(served.iter().map(|(id, _)| id).eq(expected), "{served:?}");
         }
+    }
+
+    #[test]
+    fn many_mounts_of_users_are_not_all_read() {
+        let line = "22 21 0:30 / /a rw - tmpfs none rw\n";
+        let guard = Guard::default();
+        let mut endless = io::repeat(0).chain(io::empty());
+        let found = guard.mounts_of_user(line.as_bytes().chain(&mut endless));
+        assert_eq!(found.expect("mounts"), HashMap::from([(22, false)]));
+        let found = guard.mounts_of_user(line.as_bytes());
+        assert_eq!(found.expect("no mounts"), HashMap::new());
     }
 }
