@@ -3,8 +3,11 @@
 
 #![allow(clippy::expect_used)]
 
+use std::{fs, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
+
 use host::linux::{
     error::ReadError,
+    lookup::Guard,
     process::{
         Process,
         segment::{self, Segment},
@@ -12,7 +15,7 @@ use host::linux::{
     root::Root,
 };
 use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
 };
 
 /// Shared anonymous memory, like PostgreSQL's main segment.
@@ -175,4 +178,45 @@ fn object_is_identified_by_its_mapping() {
             Err(ReadError::Absent(_))
         ));
     }
+}
+
+#[test]
+fn long_names_do_not_fill_the_memory_of_root() {
+    // The kernel writes four characters for each line feed.
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut path = PathBuf::from(directory.path());
+    let place = |path: &PathBuf| path.as_os_str().as_bytes().len();
+    while place(&path) < 3800 {
+        path.push("\n".repeat(200));
+    }
+    fs::create_dir_all(&path).expect("created");
+    let file = fs::File::create_new(path.join("file")).expect("created");
+    let mappings = (0..1300).map(|offset| {
+        let (flags, protection) = (MapFlags::SHARED, ProtFlags::empty());
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                4096,
+                protection,
+                flags,
+                &file,
+                offset * 8192,
+            )
+        }
+    });
+    let mappings: Vec<_> = mappings.map(|start| start.expect("mapped")).collect();
+    let guard = Arc::new(Guard::new().expect("mounts"));
+    let read = |root: &Root| {
+        let this = Process::this(root).expect("this process");
+        let length = |text: &[u8]| Ok(text.len());
+        this.parse_whole("maps", &mut Vec::new(), "", length)
+    };
+    let (all, guarded) = (read(&Root::system()), read(&Root::system().guarded(guard)));
+    for start in mappings {
+        // SAFETY: nothing points into it.
+        unsafe { munmap(start, 4096).expect("munmap") };
+    }
+    assert!(all.is_ok_and(|bytes| bytes > 16 << 20));
+    assert!(matches!(guarded, Err(ReadError::TooLarge { .. })));
 }

@@ -40,10 +40,6 @@ use crate::{
 /// The end of the log that is read.
 const LONGEST: u64 = 256 << 10;
 
-/// In a directory with more files, the newest log is unknown. Any process of the server's user can
-/// create them.
-const MOST_FILES: usize = 10_000;
-
 const JOURNAL: &str = "the journal, which has messages of all servers of this user";
 
 const UNCLASSIFIED: &str = "This program does not recognize this message.";
@@ -226,15 +222,11 @@ fn joined<'a>(messages: impl Iterator<Item = &'a Message>) -> String {
         .collect()
 }
 
-/// The newest log in a directory. Follows no links, and leaves out the copies in other formats
-/// (`log_destination`).
+/// The newest log in a directory. `None`: there is none, or too many files. Follows no links, and
+/// leaves out the copies in other formats (`log_destination`).
 fn newest_in(directory: &Path) -> Option<PathBuf> {
     let root = root();
-    let all = root.list(directory).ok()?;
-    if all.len() > MOST_FILES {
-        return None;
-    }
-    let files = all.into_iter().filter_map(|path| {
+    let files = root.list(directory).ok()?.into_iter().filter_map(|path| {
         // A link is not one of these files, whatever it refers to.
         let found = root
             .look_up(&path)
@@ -305,6 +297,8 @@ fn journal(owner: Option<u32>) -> Vec<Message> {
 mod tests {
     use std::fs;
 
+    use host::linux::root::MOST_NAMES;
+
     use super::*;
 
     #[test]
@@ -314,7 +308,7 @@ mod tests {
         let add = |name: &str| fs::write(real.join(name), "").expect("written");
         add("a.log");
         assert_eq!(newest_in(&real), Some(real.join("a.log")));
-        (0..MOST_FILES).for_each(|number| add(&number.to_string()));
+        (0..MOST_NAMES).for_each(|number| add(&number.to_string()));
         assert_eq!(newest_in(&real), None);
     }
 }

@@ -21,6 +21,9 @@ use crate::linux::{
     lookup::{Found, Guard, Links, Lookup, SELF},
 };
 
+/// Maximum number of names in a directory of a user, who can create millions of files.
+pub const MOST_NAMES: usize = 10_000;
+
 /// The root: `/` on a real system, a captured directory in a test.
 #[derive(Debug, Clone)]
 pub struct Root {
@@ -254,7 +257,8 @@ impl Root {
             .read()
     }
 
-    /// The paths of the files in a directory, unsorted.
+    /// The paths of the files in a directory of a user, unsorted. Errors: `EFBIG` if it has more
+    /// than [`MOST_NAMES`].
     pub fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let found = self.look_up(directory)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -263,6 +267,7 @@ impl Root {
         for entry in Dir::new(opened)? {
             match entry?.file_name().to_bytes() {
                 b"." | b".." => {}
+                _ if paths.len() == MOST_NAMES => return Err(Errno::FBIG.into()),
                 name => paths.push(found.path.join(OsStr::from_bytes(name))),
             }
         }

@@ -20,7 +20,7 @@ use crate::{
         file::read_written,
         lookup::{Links, Lookup},
         process::Process,
-        root::Root,
+        root::{MOST_NAMES, Root},
     },
     units::parse_size,
 };
@@ -402,20 +402,21 @@ impl Files {
         included.try_for_each(|file| self.check_owner(file, uid))
     }
 
-    /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`).
+    /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`). `None` also if there
+    /// are too many, whatever their names.
     fn listed(&mut self, directory: &Path) -> Option<Vec<PathBuf>> {
         let found = self.root.open(directory, self.links).ok()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(found, ".", flags, Mode::empty()).ok()?;
         self.note_change(&opened);
         let mut files = Vec::new();
-        for entry in Dir::new(opened).ok()? {
+        for (number, entry) in Dir::new(opened).ok()?.enumerate() {
             let entry = entry.ok()?;
             let name = entry.file_name().to_bytes();
             if name.ends_with(b".conf") && !name.starts_with(b".") {
                 files.push(directory.join(path(name)));
             }
-            if files.len() > MOST_FILES {
+            if files.len() > MOST_FILES || number > MOST_NAMES {
                 return None;
             }
         }

@@ -26,6 +26,11 @@ use crate::linux::{
     text::parse_number,
 };
 
+/// Maximum size of a file of the kernel with [`Root::guarded`]: twice that of `maps` with as many
+/// mappings as a process can have by default (`vm.max_map_count`). Any user can have them all with
+/// names of 16 kB, in many processes, and they are read at the same time.
+const LARGEST_GUARDED: u64 = 16 << 20;
+
 /// Maximum length of a command line in bytes, longer than that of any server.
 const LONGEST_COMMAND_LINE: u64 = 64 << 10;
 
@@ -106,7 +111,8 @@ impl Process {
         name: &str,
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
-        self.read_up_to(LARGEST, name, buffer)
+        let limit = self.guard.as_ref().map_or(LARGEST, |_| LARGEST_GUARDED);
+        self.read_up_to(limit, name, buffer)
     }
 
     /// Reads and parses a file like [`Self::read_record`]. An empty file counts as missing, because
