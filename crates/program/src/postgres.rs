@@ -189,7 +189,15 @@ pub(crate) fn works_for(pid: u32, data: &Path, owner: Option<u32>) -> bool {
     let uid = || fs::metadata(&process).map(|found| found.uid());
     // First, because another user can make the next read wait forever.
     let is_of_user = owner.is_none_or(|owner| uid().is_ok_and(|uid| uid == owner));
-    is_of_user && fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data)
+    let works_there = || fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data);
+    is_of_user && works_there() && agrees_on(pid, data)
+}
+
+/// Whether a path means the same to this process as here (see [`Process::agrees_on`]).
+pub(crate) fn agrees_on(pid: u32, path: &Path) -> bool {
+    let root = root();
+    let process = Process::open(&root, pid);
+    process.is_ok_and(|process| process.agrees_on(&root, path).unwrap_or(false))
 }
 
 /// The process of the owner of this directory that works there and has this number in a PID

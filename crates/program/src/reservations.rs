@@ -333,4 +333,38 @@ mod tests {
         assert_eq!(add(2, 1), [7, 1]);
         assert_eq!(add(1, 8), [1, 8]);
     }
+
+    #[test]
+    fn directories_of_containers_are_others() {
+        if !crate::is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = fs::canonicalize(directory.path()).expect("a path");
+        // A process whose directory has this path in a root directory of its own.
+        let script = "mount --make-rprivate / && mount -t tmpfs none /mnt && cd /mnt || exit
+            for name in bin lib lib64 proc usr; do
+                ! [ -e /$name ] || { mkdir $name && mount --rbind /$name $name; }
+            done
+            mkdir -p ./$1 old && pivot_root . old && umount -l old && cd $1 && exec sleep 60";
+        let mut container = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, "sh"])
+            .arg(&data)
+            .spawn()
+            .expect("a process");
+        let process = format!("/proc/{}", container.id());
+        let is_inside = || {
+            let runs = fs::read_to_string(format!("{process}/comm"));
+            let place = fs::read_link(format!("{process}/cwd"));
+            runs.is_ok_and(|name| name == "sleep\n") && place.is_ok_and(|place| place == data)
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !is_inside() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let (is_inside, works) = (is_inside(), works_for(container.id(), &data, None));
+        container.kill().expect("ended");
+        container.wait().expect("ended");
+        assert!(is_inside && !works, "{is_inside} {works}");
+    }
 }

@@ -33,6 +33,7 @@ use crate::{
     Done,
     command::{Running, this, within},
     error::Error,
+    postgres::agrees_on,
     root,
 };
 
@@ -198,7 +199,9 @@ fn places_of(root: &Root, instance: &Instance) -> Vec<PathBuf> {
     };
     // Anyone can name the directory of another server on a command line, or work in it.
     let owner = |path: &PathBuf| Some(root.look_up_of(pid, path).ok()?.owner_and_mode().ok()?.0);
-    let is_of_user = |path: &PathBuf| owner(path).is_none_or(|uid| instance.owner_uid == Some(uid));
+    let is_of_user = |path: &PathBuf| {
+        owner(path).is_none_or(|uid| instance.owner_uid == Some(uid) && agrees_on(pid, path))
+    };
     let is_own = |path: &PathBuf| match owner(path) {
         // Configuration of root is that of the server in the data directory that it names.
         Some(0) => Configuration::read(root, path, b"").is_some_and(|found| {
@@ -351,6 +354,7 @@ mod tests {
         let found = |data: &str, text: &str| {
             fs::write(place("config/postgresql.conf"), text).expect("written");
             let server = Instance {
+                pid: std::process::id(),
                 owner_uid: Some(65534),
                 data_directory: bytes(data),
                 directory_argument: bytes("config"),

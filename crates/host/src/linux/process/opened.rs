@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, Read},
     os::fd::OwnedFd,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock},
 };
 
@@ -276,6 +276,19 @@ impl Process {
         let own = self.working_directory()?;
         let other = rustix::fs::fstat(directory);
         Ok(other.is_ok_and(|other| own.device == other.st_dev && own.inode == other.st_ino))
+    }
+
+    /// True if a path means the same to this process as here: both have the same root directory,
+    /// or the path is that of the working directory. In a container, another directory can have the
+    /// path of one of ours.
+    pub fn agrees_on(&self, root: &Root, path: &Path) -> Result<bool, ReadError> {
+        if self.target("root")? == Self::this(root)?.target("root")? {
+            return Ok(true);
+        }
+        match root.look_up_of(self.pid, path) {
+            Ok(found) => self.is_working_directory(&found.file),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Opens the directory behind a link of the kernel, to open files in it.
