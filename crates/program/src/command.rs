@@ -270,14 +270,17 @@ impl Running {
         })
     }
 
-    /// The output until the end of the program, or until the time limit. At the limit, the program
-    /// is killed, but this does not wait for its end, which might never come.
+    /// The first output until the end of the program, or until the time limit. At the limit, the
+    /// program is killed, but this does not wait for its end, which might never come.
     pub(crate) fn output_in_time(mut self, longest: u64) -> io::Result<Vec<u8>> {
         let _ = self.wait();
         if let Some(mut child) = self.child.take() {
             child.kill()?;
         }
-        end_of(&self.out, longest)
+        let (mut out, mut bytes) = (&self.out, Vec::new());
+        out.rewind()?;
+        out.take(longest).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn failed(&self, error: io::Error) -> Error {

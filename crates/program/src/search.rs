@@ -23,7 +23,7 @@ use host::{
     server::{
         configuration::Configuration,
         instances::{self, Instance, Progress},
-        postmaster_arguments,
+        postmaster_arguments::{self, PATH_MAX},
     },
 };
 use rustix::io::Errno;
@@ -40,8 +40,9 @@ use crate::{
 /// Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Maximum size of the output, more than the facts about thousands of servers.
-const MOST_BYTES: u64 = 16 << 20;
+/// Maximum size of the output that is read, which has all servers first, and then their facts. More
+/// than four thousand servers with names of the maximum length.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// The verb of the process.
 pub(crate) const CHILD: &str = "internal-search";
@@ -218,7 +219,8 @@ fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
     let process = Process::open(root, pid).ok()?;
     let mut buffer = Vec::new();
     let arguments = process.raw_command_line(&mut buffer).ok()?;
-    let file = postmaster_arguments::setting(arguments, "config_file")?;
+    let file = postmaster_arguments::setting(arguments, "config_file");
+    let file = file.filter(|file| file.len() < PATH_MAX)?;
     Some(PathBuf::from(OsString::from_vec(file.to_vec())))
 }
 
@@ -302,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_that_hangs_keeps_what_it_found() {
+    fn a_search_that_hangs_keeps_what_it_found_first() {
         let server = Instance {
             pid: 7,
             ..Instance::default()
@@ -318,9 +320,12 @@ mod tests {
                 format!("echo '{json}'; ")
             });
             let mut command = Command::new("/bin/sh");
-            command.args(["-c", &(lines.collect::<String>() + "exec sleep 60")]);
+            command.args([
+                "-c",
+                &(lines.collect::<String>() + "head -c 9999 /dev/zero; exec sleep 60"),
+            ]);
             let process = Running::spawn(command, Duration::from_secs(5)).expect("started");
-            collect(&process.output_in_time(MOST_BYTES).expect("output"))
+            collect(&process.output_in_time(5000).expect("output"))
         };
         let start = Instant::now();
         let found = script(&lines).expect("all servers");

@@ -27,6 +27,9 @@ pub fn arguments(command_line: &[u8]) -> impl Iterator<Item = &[u8]> {
     end.split(|&b| b == 0)
 }
 
+/// Length of the shortest names that no file has (include/uapi/linux/limits.h, with the final NUL).
+pub const PATH_MAX: usize = 4096;
+
 /// The absolute path in option `-D`. It can be a directory with only the configuration files, which
 /// set `data_directory`.
 pub fn directory_argument(command_line: &[u8]) -> Option<&[u8]> {
@@ -41,7 +44,7 @@ pub fn directory_argument(command_line: &[u8]) -> Option<&[u8]> {
             arguments.next();
         }
     }
-    directory.filter(|path| path.starts_with(b"/"))
+    directory.filter(|path| path.starts_with(b"/") && path.len() < PATH_MAX)
 }
 
 /// The value of a setting on the command line. The last one counts.
@@ -146,6 +149,8 @@ mod tests {
                 "{command_line:?}"
             );
         }
+        let long = format!("postgres\0-D\0/{}\0", "x".repeat(PATH_MAX - 1));
+        assert_eq!(directory_argument(long.as_bytes()), None);
     }
 
     #[test]
