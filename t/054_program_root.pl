@@ -174,7 +174,7 @@ if ($touch)
 }
 if ($count > 1) { mkdir $$; chdir $$; open my $conf, '>', $_ or die for qw(postgresql.conf postgresql.auto.conf) }
 open my $file, '>', 'postmaster.pid' or die "postmaster.pid: $!";
-print {$file} join("\n", $$, '/x', time, 5439, '', '*', ' 1 1', 'ready'), "\n";
+print {$file} join("\n", $$, '/x', time, 5439, $ARGV[9] // '', '*', ' 1 1', 'ready'), "\n";
 close $file;
 if ($held)
 {
@@ -319,6 +319,11 @@ my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0inte
 	root_types("mkdir -p $locked; chown $uid $locked");
 	$reserve_for->($locked);
 	my @holders = $lock->($uid, $locked);
+	# A server that is only found names this directory, and one of root, which everyone can lock.
+	my $shared = "$place/shared";
+	root_types("mkdir -p -m 755 $place/found; mkdir -m 1777 $shared; : >$place/found/postgresql.conf; : >$place/found/postgresql.auto.conf; chown -R $uid $place/found");
+	push @holders, $lock->($uid, $shared);
+	$start_fakes->("$place/found", 8 << 20, 0, 1, "''", "''", "-D $shared", $locked);
 	my ($status_all, $ensure_all, $named, $check, $found) =
 	  $run_all->(\@holders, "sleep 5; ($program ensure --for start $own --lock-wait 1s --wait 1s; kill -0 \$p1; echo \$?) >$scratch/meanwhile 2>&1",
 		"status --all --bindir $bindir", "ensure --all --for restart --bindir $bindir", "status -D $locked", 'check --cluster 15/locked --format nagios', 'internal-search');
@@ -330,7 +335,8 @@ my $searches = sub { return scalar grep { process_file($_, 'cmdline') =~ /\0inte
 	like($found, qr/"AllFound".*\n0\n\z/s, 'a locked directory: the search ends');
 	unlike($found, qr/"Failed"/, 'a locked directory: nothing keeps it from the other servers');
 	is($searches->(), 0, 'a locked directory: no search waits for it');
-	root_types("kill -9 @holders; rm -rf $locked");
+	$end_fakes->("$place/found");
+	root_types("kill -9 @holders; rm -rf $locked $shared $place/found");
 }
 
 # A file system of another user that never answers, in which a process works.

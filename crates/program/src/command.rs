@@ -116,9 +116,10 @@ pub(crate) fn watch() -> Result<(), Error> {
     let child = Pid::from_raw(number.max(0)).ok_or_else(|| failed(Errno::AGAIN))?;
     let mut went_on = Instant::now();
     let has_ended = wait_while(child, || {
-        // While it waits for a program, its state is S.
+        // While it waits for a program, its state is S. Z: it has ended except for a thread that
+        // waits.
         let stat = fs::read_to_string(format!("/proc/{number}/stat"));
-        if !stat.is_ok_and(|stat| stat.contains(") D ")) {
+        if !stat.is_ok_and(|stat| stat.contains(") D ") || stat.contains(") Z ")) {
             went_on = Instant::now();
         }
         went_on.elapsed() < LONGEST_WAIT

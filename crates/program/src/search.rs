@@ -51,8 +51,8 @@ pub(crate) const CHILD: &str = "internal-search";
 #[derive(Serialize, Deserialize)]
 enum Step {
     Progress(Box<Progress>),
-    /// The directories of the server with this PID.
-    Directories(u32, Vec<Vec<u8>>),
+    /// The directories of the server with this PID, and whether these are all.
+    Directories(u32, Vec<Vec<u8>>, bool),
     /// The search failed with this error number.
     Failed(i32),
 }
@@ -64,8 +64,7 @@ pub(crate) struct Found {
     pub(crate) places: Vec<PathBuf>,
     /// The directory below `/etc/postgresql`, which names the server. `None`: it is not named.
     pub(crate) cluster: Option<PathBuf>,
-    /// False if the time was over before the search had its directories, so that it could be any
-    /// server.
+    /// False if the search does not have all of its directories, so that it could be any server.
     pub(crate) has_known_places: bool,
 }
 
@@ -161,7 +160,7 @@ fn collect(output: &[u8]) -> Result<Vec<Found>, i32> {
     for step in lines.map_while(|line| serde_json::from_slice(line).ok()) {
         match step {
             Step::Progress(step) => progress.push(*step),
-            Step::Directories(pid, found) => places.push((pid, found)),
+            Step::Directories(pid, found, is_whole) => places.push((pid, found, is_whole)),
             Step::Failed(found) => code = found,
         }
     }
@@ -169,10 +168,10 @@ fn collect(output: &[u8]) -> Result<Vec<Found>, i32> {
     let clusters = clusters();
     let servers = instances::collect(progress).ok_or(code)?.into_iter();
     let found = servers.map(|instance| {
-        let index = places.iter().position(|(pid, _)| *pid == instance.pid);
-        let own = index.map(|index| places.swap_remove(index).1);
-        let has_known_places = own.is_some();
-        let places: Vec<_> = own.into_iter().flatten().map(path).collect();
+        let index = places.iter().position(|(pid, ..)| *pid == instance.pid);
+        let own = index.map(|index| places.swap_remove(index));
+        let (_, places, has_known_places) = own.unwrap_or_default();
+        let places: Vec<_> = places.into_iter().map(path).collect();
         Found {
             cluster: (clusters.iter().map(|(cluster, _)| cluster))
                 .find(|cluster| places.contains(cluster))
@@ -185,9 +184,9 @@ fn collect(output: &[u8]) -> Result<Vec<Found>, i32> {
     Ok(found.collect())
 }
 
-/// Directories with the configuration or the data of a server, that for the option -D first.
-/// Their file systems can hang.
-fn places_of(root: &Root, instance: &Instance) -> Vec<PathBuf> {
+/// Directories with the configuration or the data of a server, that for the option -D first, and
+/// whether these are all.
+fn places_of(root: &Root, instance: &Instance) -> (Vec<PathBuf>, bool) {
     let path_of = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
     let data = [&instance.data_directory, &instance.directory_argument];
     let data = data.into_iter().flatten().map(path_of);
@@ -203,15 +202,24 @@ fn places_of(root: &Root, instance: &Instance) -> Vec<PathBuf> {
     let is_of_user = |path: &PathBuf| {
         owner(path).is_none_or(|uid| instance.owner_uid == Some(uid) && agrees_on(pid, path))
     };
+    let named = |path: &PathBuf| {
+        let found = Configuration::read_in(root.lookup_of(pid).ok()?, path, b"")?;
+        Some(real(found.data_directory))
+    };
+    let mut is_whole = true;
     let is_own = |path: &PathBuf| match owner(path) {
         // Configuration of root is that of the server in the data directory that it names.
-        Some(0) => Configuration::read(root, path, b"").is_some_and(|found| {
-            let data = real(found.data_directory);
-            is_of_user(&data) && instance.data_directory.as_ref().map(path_of) == Some(data)
-        }),
+        Some(0) => {
+            let data = named(path);
+            is_whole &= data.is_some();
+            data.is_some_and(|data| {
+                is_of_user(&data) && instance.data_directory.as_ref().map(path_of) == Some(data)
+            })
+        }
         _ => is_of_user(path),
     };
-    data.chain(config).map(real).filter(is_own).collect()
+    let places = data.chain(config).map(real).filter(is_own).collect();
+    (places, is_whole)
 }
 
 /// `config_file` on the command line of a server.
@@ -263,9 +271,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let report = |step: Progress| {
         let places = match &step {
             Progress::Detailed(server) => {
-                let places = places_of(&root, server).into_iter();
-                let bytes = places.map(|place| place.as_os_str().as_bytes().to_vec());
-                Some(Step::Directories(server.pid, bytes.collect()))
+                let (places, is_whole) = places_of(&root, server);
+                let bytes = places
+                    .iter()
+                    .map(|place| place.as_os_str().as_bytes().to_vec());
+                Some(Step::Directories(server.pid, bytes.collect(), is_whole))
             }
             _ => None,
         };
@@ -312,7 +322,7 @@ mod tests {
         let lines = [
             Step::Progress(Box::new(Progress::Found(server))),
             Step::Progress(Box::new(Progress::AllFound)),
-            Step::Directories(7, vec![b"/srv/a\xff".to_vec()]),
+            Step::Directories(7, vec![b"/srv/a\xff".to_vec()], true),
         ];
         let script = |lines: &[Step]| {
             let lines = lines.iter().map(|step| {
@@ -351,6 +361,7 @@ mod tests {
         let place = |name: &str| root.path().join(name);
         for name in ["data", "other", "config"] {
             fs::create_dir(place(name)).expect("created");
+            fs::write(place(name).join("postgresql.auto.conf"), "").expect("written");
         }
         for name in ["data", "other"] {
             chown(place(name), Some(65534), None).expect("a user");
@@ -367,15 +378,19 @@ mod tests {
             };
             places_of(&super::root(), &server)
         };
+        let known = |places: &[&str]| (places.iter().map(|name| place(name)).collect(), true);
+        let unknown = |places: &[&str]| (known(places).0, false);
         let named = format!("data_directory = '{}'\n", place("data").display());
-        assert_eq!(found("data", &named), [place("data"), place("config")]);
-        assert_eq!(found("other", &named), [place("other")]);
-        assert_eq!(found("data", ""), [place("data")]);
+        assert_eq!(found("data", &named), known(&["data", "config"]));
+        assert_eq!(found("other", &named), known(&["other"]));
+        assert_eq!(found("data", ""), known(&["data"]));
+        // Only PostgreSQL knows.
+        assert_eq!(found("data", "include 'x'\n"), unknown(&["data"]));
         // A link to the data directory.
         symlink(place("data"), place("link")).expect("a link");
         let named = format!("data_directory = '{}'\n", place("link").display());
-        assert_eq!(found("data", &named), [place("data"), place("config")]);
-        assert_eq!(found("config", ""), [] as [PathBuf; 0]);
+        assert_eq!(found("data", &named), known(&["data", "config"]));
+        assert_eq!(found("config", ""), known(&[]));
     }
 
     #[test]

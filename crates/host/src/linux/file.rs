@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read, Take},
+    io::{self, IoSliceMut, Read, Take},
     os::fd::{AsRawFd, OwnedFd},
     path::PathBuf,
 };
@@ -10,7 +10,7 @@ use std::{
 use rustix::{
     buffer::spare_capacity,
     fs::{Mode, OFlags, PROC_SUPER_MAGIC},
-    io::{Errno, retry_on_intr},
+    io::{Errno, ReadWriteFlags, retry_on_intr},
 };
 
 use crate::linux::error::ReadError;
@@ -80,12 +80,45 @@ pub fn if_regular(found: OwnedFd) -> io::Result<Option<Take<File>>> {
 /// Errors: `EFBIG` if it has more than `limit` bytes.
 pub(crate) fn read_written(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
     let is_odd = || io::Error::new(io::ErrorKind::NotFound, "not a regular file");
-    let file = if_regular(found)?.ok_or_else(is_odd)?;
+    read_limited(if_regular(found)?.ok_or_else(is_odd)?, limit)
+}
+
+/// Like [`read_written`], but does not wait: some file systems lock a file while it is written (XFS),
+/// and any user can write it from memory that a program never fills.
+///
+/// Errors: `EAGAIN` if it is locked, or if its contents are not in memory.
+pub(crate) fn read_cached(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
+    let is_odd = || io::Error::new(io::ErrorKind::NotFound, "not a regular file");
+    let opened = if_regular(found)?.ok_or_else(is_odd)?;
+    read_limited(NoWait(opened.get_ref(), 0), limit)
+}
+
+fn read_limited(file: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(FIRST_READ);
     file.take(limit + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
         true => Err(Errno::FBIG.into()),
         false => Ok(bytes),
+    }
+}
+
+/// A file, from this position on.
+struct NoWait<'f>(&'f File, u64);
+
+impl Read for NoWait<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Self(file, at) = self;
+        let mut read = |flags| {
+            let mut buffers = [IoSliceMut::new(buffer)];
+            rustix::io::preadv2(*file, &mut buffers, *at, flags)
+        };
+        let count = match read(ReadWriteFlags::NOWAIT) {
+            // Network file systems, and old kernels.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => read(ReadWriteFlags::empty()),
+            read => read,
+        }?;
+        *at += count as u64;
+        Ok(count)
     }
 }
 
@@ -136,5 +169,39 @@ pub(crate) fn read_record(
                 limit: LARGEST,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use rustix::fs::{Advice, CWD, fadvise, openat};
+
+    use super::*;
+
+    #[test]
+    fn files_that_are_not_in_memory_are_not_waited_for() {
+        const EXT4_SUPER_MAGIC: rustix::fs::FsWord = 0xef53;
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(b"text").expect("written");
+        let read = |limit| {
+            let found = openat(CWD, file.path(), WRITTEN, Mode::empty()).expect("opened");
+            read_cached(found, limit).map_err(|error| Errno::from_io_error(&error))
+        };
+        assert_eq!(read(4), Ok(b"text".to_vec()));
+        assert_eq!(read(3), Err(Some(Errno::FBIG)));
+        // Other file systems keep files in memory, or cannot tell.
+        let found = rustix::fs::fstatfs(file.as_file()).expect("a file system");
+        if found.f_type != EXT4_SUPER_MAGIC {
+            return;
+        }
+        // The disk could be fast.
+        let is_missing = |_| {
+            file.as_file().sync_all().expect("on disk");
+            fadvise(file.as_file(), 0, None, Advice::DontNeed).expect("advised");
+            read(4) == Err(Some(Errno::AGAIN))
+        };
+        assert!((0..100).any(is_missing));
     }
 }

@@ -86,6 +86,12 @@ pub struct Lookup {
 }
 
 impl Lookup {
+    /// False if only names and files are found that the kernel has in memory (see
+    /// [`Guard::look_up`]).
+    pub(crate) fn waits(&self) -> bool {
+        self.guard.is_none() || self.process == Path::new(SELF)
+    }
+
     /// Opens an absolute path with `O_PATH`. Errors: with
     /// [`Root::guarded`](crate::linux::root::Root::guarded), as for [`Guard::look_up`].
     pub fn open(&self, path: &Path, links: Links) -> Result<OwnedFd, Errno> {

@@ -220,16 +220,23 @@ impl Root {
         self.look_up_with(path, Links::Followed)
     }
 
-    /// Looks up a file or directory that the process with this PID names, if the kernel has it in
-    /// memory (see [`Guard::look_up`]).
+    /// Like [`Self::lookup`], for names that the process with this PID chose: with
+    /// [`Root::guarded`], only those that the kernel has in memory (see [`Guard::look_up`]).
+    pub fn lookup_of(&self, pid: u32) -> io::Result<Lookup> {
+        Ok(Lookup {
+            process: self.path(format!("proc/{pid}")),
+            ..self.lookup()?
+        })
+    }
+
+    /// Looks up a file or directory that the process with this PID names, as with
+    /// [`Self::lookup_of`].
     pub fn look_up_of(&self, pid: u32, path: &Path) -> io::Result<Found> {
-        match self.guard() {
-            Some(guard) => {
-                let process = self.path(format!("proc/{pid}"));
-                guard.look_up(self.lookup()?.root, path, Links::Followed, &process)
-            }
-            None => self.look_up(path),
-        }
+        let Some(guard) = self.guard() else {
+            return self.look_up(path);
+        };
+        let Lookup { root, process, .. } = self.lookup_of(pid)?;
+        guard.look_up(root, path, Links::Followed, &process)
     }
 
     fn look_up_with(&self, path: &Path, links: Links) -> io::Result<Found> {

@@ -17,7 +17,7 @@ use std::{
 
 use crate::{
     linux::{
-        file::read_written,
+        file::{read_cached, read_written},
         lookup::{Links, Lookup},
         process::Process,
         root::{MOST_NAMES, Root},
@@ -178,7 +178,12 @@ impl Configuration {
     /// Reads the files of a server that is started with this command line and then with this option
     /// `-D`. `None`: a source cannot be read or understood, so only PostgreSQL knows.
     pub fn read(root: &Root, directory: &Path, command_line: &[u8]) -> Option<Self> {
-        let mut files = Files::new(root.lookup().ok()?, Links::Followed);
+        Self::read_in(root.lookup().ok()?, directory, command_line)
+    }
+
+    /// Like [`Self::read`], with these lookups.
+    pub fn read_in(root: Lookup, directory: &Path, command_line: &[u8]) -> Option<Self> {
+        let mut files = Files::new(root, Links::Followed);
         let (found, data_directory) =
             files.settings(directory, None, &of_command_line(command_line)?);
         found.is_complete.then_some(Self {
@@ -314,7 +319,11 @@ impl Files {
         let bytes = match found {
             Ok(found) => {
                 self.note_change(&found);
-                read_written(found, self.left_bytes).ok()?
+                let read = match self.root.waits() {
+                    true => read_written,
+                    false => read_cached,
+                };
+                read(found, self.left_bytes).ok()?
             }
             Err(Errno::NOENT) if is_optional => {
                 // It might have been removed.

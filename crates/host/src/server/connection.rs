@@ -45,17 +45,20 @@ impl Connection {
             address: lock_file
                 .filter(|_| reaches)
                 .and_then(|file| Some((file.socket_directory?, file.port)))
-                .filter(|(directory, port)| has_created(root, uid, Path::new(directory), *port)),
+                .filter(|(directory, port)| {
+                    let socket = Path::new(directory).join(format!(".s.PGSQL.{port}"));
+                    has_created(root, server, uid, &socket)
+                }),
         })
     }
 }
 
-/// True if this user has created the socket in this directory. No TCP port can be used, because any
+/// True if this user, who names it, has created the socket. No TCP port can be used, because any
 /// user can listen on it.
-fn has_created(root: &Root, uid: Option<u32>, directory: &Path, port: u16) -> bool {
-    // Not a relative name, such as an abstract socket or another host.
-    let socket = directory.join(format!(".s.PGSQL.{port}"));
-    let found = directory.is_absolute().then(|| root.look_up(&socket));
+fn has_created(root: &Root, server: &Process, uid: Option<u32>, socket: &Path) -> bool {
+    // Not a relative name, such as an abstract socket or another host. The kernel has the names of
+    // open sockets in memory.
+    let found = (socket.is_absolute()).then(|| root.look_up_of(server.pid(), socket));
     let found = found.and_then(|found| found.ok()?.owner_and_mode().ok());
     found.is_some_and(|(owner, mode)| {
         Some(owner) == uid && FileType::from_raw_mode(mode) == FileType::Socket

@@ -18,7 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::linux::{
     error::{Absence, ParseError, ReadError},
-    file::{FIRST_READ, LARGEST, LARGEST_SMALL, WRITTEN, read_all, read_record, read_written},
+    file::{
+        FIRST_READ, LARGEST, LARGEST_SMALL, WRITTEN, read_all, read_cached, read_record,
+        read_written,
+    },
     growth::try_collect,
     hugepages,
     lookup::{Guard, Lookup, open_cached},
@@ -202,7 +205,11 @@ impl Process {
         };
         let opened = opened.map_err(failed)?;
         self.check(&opened).map_err(failed)?;
-        read_written(opened, LARGEST_SMALL).map_err(failed)
+        let read = match self.guard {
+            Some(_) => read_cached,
+            None => read_written,
+        };
+        read(opened, LARGEST_SMALL).map_err(failed)
     }
 
     /// The title of the process: the command line without padding, truncated if it is very long.
