@@ -9,7 +9,7 @@ use super::{
     render,
 };
 use crate::model::{
-    demand::{self, PoolTarget},
+    demand::{self, Demands, PoolTarget},
     forecast, limits,
     machine::{Machine, ServerState},
     start::{self, Fit, Reason, StartOutcome},
@@ -251,7 +251,13 @@ fn about_other_size(machine: &Machine) -> Option<Decision> {
         return None;
     }
     let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
-    let (other, idle, with_other) = sizes.filter(|other| *other != size).find_map(|other| {
+    let mut sizes: Vec<_> = sizes.filter(|other| *other != size).collect();
+    // First those that no other server asks for.
+    sizes.sort_by_key(|other| {
+        let demands = Demands::with_all(&wanted, *other, &next);
+        demands.map_or(Pages(0), |demands| demands.asked_by_others())
+    });
+    let (other, idle, with_other) = sizes.into_iter().find_map(|other| {
         let has_them = machine.pages_held(other)? > Pages(0);
         let of_other = PoolTarget::of(&wanted, other, &next)?;
         let idle = of_other.persistent - of_other.now.total();
