@@ -5,6 +5,9 @@ use std::{
     io::{self, IoSliceMut, Read, Take},
     os::fd::{AsRawFd, OwnedFd},
     path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Duration,
 };
 
 use rustix::{
@@ -83,14 +86,41 @@ pub(crate) fn read_written(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
     read_limited(if_regular(found)?.ok_or_else(is_odd)?, limit)
 }
 
-/// Like [`read_written`], but does not wait: some file systems lock a file while it is written (XFS),
-/// and any user can write it from memory that a program never fills.
+/// Like [`read_written`], but never waits in the kernel: some file systems lock a file while it is
+/// written (XFS), and any user can write it from memory that a program never fills.
 ///
-/// Errors: `EAGAIN` if it is locked, or if its contents are not in memory.
-pub(crate) fn read_cached(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
+/// Errors: `EAGAIN` if its contents are not in memory, as for most files of a server that started
+/// long ago, and the disk is slower than `patience`; it is locked.
+pub(crate) fn read_cached(found: OwnedFd, limit: u64, patience: &Patience) -> io::Result<Vec<u8>> {
     let is_odd = || io::Error::new(io::ErrorKind::NotFound, "not a regular file");
     let opened = if_regular(found)?.ok_or_else(is_odd)?;
-    read_limited(NoWait(opened.get_ref(), 0), limit)
+    let file = NoWait {
+        file: opened.get_ref(),
+        at: 0,
+        waits: 0,
+        patience,
+    };
+    read_limited(file, limit)
+}
+
+/// Counts how often this process has waited for a disk. It stops after [`Self::MOST`], because any
+/// user can lock many files.
+#[derive(Debug, Default)]
+pub(crate) struct Patience(AtomicU32);
+
+impl Patience {
+    const EACH: Duration = Duration::from_millis(1);
+    const MOST_FOR_FILE: u32 = 50;
+    const MOST: u32 = 500;
+
+    /// Returns false without waiting if it has waited too often.
+    fn wait(&self) -> bool {
+        let goes_on = self.0.fetch_add(1, Ordering::Relaxed) < Self::MOST;
+        if goes_on {
+            thread::sleep(Self::EACH);
+        }
+        goes_on
+    }
 }
 
 fn read_limited(file: impl Read, limit: u64) -> io::Result<Vec<u8>> {
@@ -103,21 +133,36 @@ fn read_limited(file: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A file, from this position on.
-struct NoWait<'f>(&'f File, u64);
+struct NoWait<'f> {
+    file: &'f File,
+    at: u64,
+    waits: u32,
+    patience: &'f Patience,
+}
 
 impl Read for NoWait<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Self(file, at) = self;
         let mut read = |flags| {
             let mut buffers = [IoSliceMut::new(buffer)];
-            rustix::io::preadv2(*file, &mut buffers, *at, flags)
+            rustix::io::preadv2(self.file, &mut buffers, self.at, flags)
         };
-        let count = match read(ReadWriteFlags::NOWAIT) {
-            // Network file systems, and old kernels.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => read(ReadWriteFlags::empty()),
-            read => read,
-        }?;
-        *at += count as u64;
+        let count = loop {
+            match read(ReadWriteFlags::NOWAIT) {
+                // Before Linux 5.16, also at the end of a file.
+                Err(Errno::AGAIN) if self.at >= self.file.metadata()?.len() => break 0,
+                // The kernel has begun to read it from the disk (mm/filemap.c `filemap_get_pages`).
+                Err(Errno::AGAIN) if self.waits < Patience::MOST_FOR_FILE => {
+                    self.waits += 1;
+                    if !self.patience.wait() {
+                        return Err(Errno::AGAIN.into());
+                    }
+                }
+                // File systems without NOWAIT, such as tmpfs and network file systems.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => break read(ReadWriteFlags::empty())?,
+                read => break read?,
+            }
+        };
+        self.at += count as u64;
         Ok(count)
     }
 }
@@ -181,27 +226,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_are_not_in_memory_are_not_waited_for() {
+    fn files_that_are_not_in_memory_are_waited_for_a_while() {
         const EXT4_SUPER_MAGIC: rustix::fs::FsWord = 0xef53;
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(b"text").expect("written");
-        let read = |limit| {
+        let read = |limit, patience: &Patience| {
             let found = openat(CWD, file.path(), WRITTEN, Mode::empty()).expect("opened");
-            read_cached(found, limit).map_err(|error| Errno::from_io_error(&error))
+            read_cached(found, limit, patience).map_err(|error| Errno::from_io_error(&error))
         };
-        assert_eq!(read(4), Ok(b"text".to_vec()));
-        assert_eq!(read(3), Err(Some(Errno::FBIG)));
+        let none = Patience(AtomicU32::new(Patience::MOST));
+        let text = Ok(b"text".to_vec());
+        assert_eq!(read(4, &none), text);
+        assert_eq!(read(3, &none), Err(Some(Errno::FBIG)));
         // Other file systems keep files in memory, or cannot tell.
         let found = rustix::fs::fstatfs(file.as_file()).expect("a file system");
         if found.f_type != EXT4_SUPER_MAGIC {
             return;
         }
-        // The disk could be fast.
-        let is_missing = |_| {
+        let read_again = |patience: &Patience| {
             file.as_file().sync_all().expect("on disk");
             fadvise(file.as_file(), 0, None, Advice::DontNeed).expect("advised");
-            read(4) == Err(Some(Errno::AGAIN))
+            read(4, patience)
         };
-        assert!((0..100).any(is_missing));
+        // The disk could be fast, or slow.
+        assert!((0..100).any(|_| read_again(&none) == Err(Some(Errno::AGAIN))));
+        let some = Patience::default();
+        assert!((0..100).any(|_| {
+            let before = some.0.load(Ordering::Relaxed);
+            read_again(&some) == text && some.0.load(Ordering::Relaxed) > before
+        }));
     }
 }

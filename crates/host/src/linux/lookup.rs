@@ -26,7 +26,7 @@ use rustix::{
 };
 
 use crate::linux::{
-    file::{LARGEST_SMALL, WRITTEN, if_regular, read_written},
+    file::{LARGEST_SMALL, Patience, WRITTEN, if_regular, read_written},
     mountinfo,
 };
 
@@ -54,6 +54,8 @@ pub struct Guard {
     own: HashMap<u64, bool>,
     /// Bytes of the mounts in user namespaces that were read. One thread reads at a time.
     read: Mutex<u64>,
+    /// For files of other processes.
+    pub(crate) patience: Patience,
 }
 
 /// A file or directory that was looked up.
@@ -86,10 +88,11 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// False if only names and files are found that the kernel has in memory (see
-    /// [`Guard::look_up`]).
-    pub(crate) fn waits(&self) -> bool {
-        self.guard.is_none() || self.process == Path::new(SELF)
+    /// The guard, if only names are found that the kernel has in memory (see [`Guard::look_up`]).
+    /// Files are then read with its patience.
+    pub(crate) fn guard_of_other(&self) -> Option<&Guard> {
+        let guard = self.guard.as_deref();
+        guard.filter(|_| self.process != Path::new(SELF))
     }
 
     /// Opens an absolute path with `O_PATH`. Errors: with
@@ -117,7 +120,7 @@ impl Guard {
         let file = File::open("/proc/self/mountinfo")?;
         Ok(Self {
             own: mounts_in(file, false)?,
-            read: Mutex::new(0),
+            ..Self::default()
         })
     }
 

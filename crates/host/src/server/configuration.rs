@@ -319,11 +319,11 @@ impl Files {
         let bytes = match found {
             Ok(found) => {
                 self.note_change(&found);
-                let read = match self.root.waits() {
-                    true => read_written,
-                    false => read_cached,
+                let read = match self.root.guard_of_other() {
+                    Some(guard) => read_cached(found, self.left_bytes, &guard.patience),
+                    None => read_written(found, self.left_bytes),
                 };
-                read(found, self.left_bytes).ok()?
+                read.ok()?
             }
             Err(Errno::NOENT) if is_optional => {
                 // It might have been removed.

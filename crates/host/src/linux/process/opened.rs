@@ -205,11 +205,11 @@ impl Process {
         };
         let opened = opened.map_err(failed)?;
         self.check(&opened).map_err(failed)?;
-        let read = match self.guard {
-            Some(_) => read_cached,
-            None => read_written,
+        let read = match &self.guard {
+            Some(guard) => read_cached(opened, LARGEST_SMALL, &guard.patience),
+            None => read_written(opened, LARGEST_SMALL),
         };
-        read(opened, LARGEST_SMALL).map_err(failed)
+        read.map_err(failed)
     }
 
     /// The title of the process: the command line without padding, truncated if it is very long.
