@@ -271,6 +271,7 @@ pub(crate) fn in_sentence(machine: &Machine, step: &Step) -> String {
 pub fn instruction(machine: &Machine, step: &Step) -> String {
     match step {
         Step::Stop => "stop PostgreSQL (ends all sessions)".to_owned(),
+        Step::Start if needs_options(machine) => WITH_OPTIONS.to_owned(),
         Step::Start => "start PostgreSQL".to_owned(),
         Step::Restart => "restart PostgreSQL (ends all sessions)".to_owned(),
         Step::RestartOther { server, .. } => {
@@ -577,10 +578,8 @@ fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
                     let place = place_in_words(machine, "huge_pages");
                     ways.push(format!("set huge_pages = try {place}"));
                 }
-                let from_files = back.next_start_from_files();
-                if from_files.is_some_and(|from_files| !start::succeeds(&from_files)) {
-                    let start = "start PostgreSQL with the options that its command line had";
-                    ways.push(start.to_owned());
+                if needs_options(&back) {
+                    ways.push(WITH_OPTIONS.to_owned());
                 }
                 "undo the changes before the start"
             };
@@ -601,6 +600,16 @@ fn if_short(machine: &Machine, size: PageSize, pages: Pages) -> String {
         false => "set them at boot",
     };
     format!("too few pages, do not restart{why}: free memory and repeat, or {at_boot}")
+}
+
+const WITH_OPTIONS: &str = "start PostgreSQL with the options that its command line had";
+
+/// Whether a start from the files alone would fail, and the server ran with options.
+fn needs_options(machine: &Machine) -> bool {
+    let from_files = machine.next_start_from_files();
+    machine.did_run()
+        && (machine.state.next.refused_alone.is_some()
+            || from_files.is_some_and(|from_files| !start::succeeds(&from_files)))
 }
 
 /// Returns the machine with the values that were read, and texts that restore them while the server

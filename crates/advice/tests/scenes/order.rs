@@ -317,6 +317,31 @@ fn way_back_is_the_running_value() {
             sysctl -w vm.nr_hugepages=4096
             if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=1000; start PostgreSQL with the options that its command line had' >&2; false; fi
             # start PostgreSQL"#]]),
+        when("PostgreSQL refuses the files alone, and the server has to stop", |m| {
+            m.ram(16 * GB);
+            m.on_small_pages(8 * GB, 1000);
+            m.asked(1000);
+            m.faulted_in(4 * GB);
+            m.available = Some(4 * GB);
+            set(m, "max_connections", "200", SettingSource::CommandLine);
+            m.state.next.refused_alone = Some("too few max_connections".to_owned());
+        })
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 1000$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # before a start without the options of the command line, correct the settings in the files
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=4096
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=1000; start PostgreSQL with the options that its command line had' >&2; false; fi
+            # start PostgreSQL with the options that its command line had"#]])
+        .see("status", expect![[r#"
+            warning fell_back: On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 1000 are available.
+            sed -i 's/^vm\.nr_hugepages = 1000$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
+            # stop PostgreSQL (ends all sessions)
+            # then: echo 1 > /proc/sys/vm/compact_memory
+            # then: sysctl -w vm.nr_hugepages=4096
+            # then: if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 4096 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=1000; start PostgreSQL with the options that its command line had' >&2; false; fi
+            # start PostgreSQL with the options that its command line had"#]]),
         when("the command line has values, and others are pending", |m| {
             m.on_huge_pages(GB, GB);
             m.waits(|next| next.shared_memory_bytes = 100 * MB);
