@@ -181,7 +181,7 @@ pub(crate) fn each<T: Send + 'static>(
 /// The server that uses this directory for its configuration or data. If the search has no answer,
 /// because any user can make it hang, that of its data directory according to the lock file there.
 ///
-/// Errors: the data directory is unknown, too.
+/// Errors: the data directory is unknown, too, for example because its files are refused.
 fn searched(directory: &PathBuf, server: &Server) -> Result<Option<u32>, Error> {
     if let Ok(running) = search::candidates() {
         if let Some(found) = running
@@ -194,8 +194,8 @@ fn searched(directory: &PathBuf, server: &Server) -> Result<Option<u32>, Error> 
             return Ok(None);
         }
     }
-    let next = NextStart::read(&server.at(Some(directory.clone())), Detail::Pages).ok();
-    match next.and_then(|next| next.data_directory) {
+    let next = NextStart::read(&server.at(Some(directory.clone())), Detail::Pages)?;
+    match next.data_directory {
         Some(data) => Ok(postgres::running(&data)),
         None => Err(Error::new(format!(
             "it is unknown whether a server uses {}: the search for servers failed, or did not end in time",
