@@ -222,36 +222,42 @@ fn step(label: &str, number: usize, row: &Row) -> Vec<Line> {
     }
 }
 
-/// The words of a text. A line does not end between a number and its unit, or before an option.
+/// The beginnings of commands in a text.
+const COMMANDS: [&str; 5] = ["ALTER", "echo", "sed -i", "sysctl -w", "umask"];
+
+/// The words of a text. A line does not end between a number and its unit, before an option, or in a
+/// command, which is there to be copied, up to a semicolon or an "and".
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
+    let mut is_command = false;
     for word in text.split_whitespace() {
+        is_command &= word != "and";
         let name = word.trim_end_matches(|c: char| !c.is_alphanumeric());
         let is_unit = ["bytes", "kB", "MB", "GB", "TB"].contains(&name);
-        match words.last_mut() {
-            Some(last)
-                if word.starts_with('-')
-                    || is_unit && last.ends_with(|c: char| c.is_ascii_digit()) =>
-            {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
+        let of_last = |last: &String| {
+            let is_of_number = is_unit && last.ends_with(|c: char| c.is_ascii_digit());
+            is_command || word.starts_with('-') || is_of_number
+        };
+        let last = match words.pop_if(|last| of_last(last)) {
+            Some(last) => format!("{last} {word}"),
+            None => word.to_owned(),
+        };
+        is_command |= COMMANDS.contains(&last.trim_start_matches('('));
+        is_command &= !word.ends_with(';');
+        words.push(last);
     }
     words
 }
 
-/// True if a word begins a name, a quotation, a message of another user, or a command. Nothing is
-/// wrapped from there on: a part of it must not look like a line of this text, and commands are
-/// there to be copied.
+/// True if a word begins a name, a quotation, a message of another user, or a command of the program.
+/// Nothing is wrapped from there on: a part of it must not look like a line of this text.
 fn begins_foreign(word: &str) -> bool {
-    let word = word.trim_start_matches('(');
-    // Only root writes files of sysctl.
-    let is_of_root = word.starts_with("/etc/sysctl.");
-    let is_name = word.starts_with(['/', '\'', '"']) && !is_of_root;
-    let is_command = ["ALTER", "echo", "hugeinfo", "sed -i", "sysctl -w", "umask"].contains(&word);
-    is_name || is_command || word == "user"
+    word.split(' ').any(|word| {
+        let word = word.trim_start_matches('(');
+        // Only root writes files of sysctl.
+        let is_of_root = word.starts_with("/etc/sysctl.");
+        word.starts_with(['/', '\'', '"']) && !is_of_root || ["hugeinfo", "user"].contains(&word)
+    })
 }
 
 /// Wraps a paragraph without foreign names, in lines of at most 80 columns.

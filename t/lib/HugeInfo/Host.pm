@@ -99,6 +99,8 @@ sub _start
 
 	chdir '/' or die "/: $!\n";
 	HugeInfo::User::become($user) if $> == 0;
+	# Directories of sockets are removed with the workspace, even if this test is killed.
+	$ENV{TMPDIR} = $dir;
 	# PostgreSQL 15 reads the first, 16 and later the others
 	@ENV{qw(TESTDIR TESTDATADIR TESTLOGDIR)} = ($dir, "$dir/tmp_check", "$dir/tmp_check/log");
 	return;
