@@ -99,7 +99,9 @@ sub _start
 
 	chdir '/' or die "/: $!\n";
 	HugeInfo::User::become($user) if $> == 0;
-	# Directories of sockets are removed with the workspace, even if this test is killed.
+	# Temporary directories are removed with the workspace, even if this test is killed. Programs of
+	# other users have some of them.
+	chmod 0711, $dir or die "$dir: $!\n";
 	$ENV{TMPDIR} = $dir;
 	# PostgreSQL 15 reads the first, 16 and later the others
 	@ENV{qw(TESTDIR TESTDATADIR TESTLOGDIR)} = ($dir, "$dir/tmp_check", "$dir/tmp_check/log");
