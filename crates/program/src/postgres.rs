@@ -277,7 +277,7 @@ pub(crate) fn check_user(data: Option<&Path>) -> Result<(), Error> {
     let data = escape::name(data);
     Err(Error::with_hint(
         format!("{data} is not a data directory of this user"),
-        "Run this as the user of the server",
+        "Run this as the user of the server, or as root",
     ))
 }
 
