@@ -174,7 +174,7 @@ SKIP:
 
 	# A separate IPC namespace hides other servers on this host.
 	my @alone = qw(unshare --user --map-current-user --ipc);
-	for ([ 'with a remedy', 0, 'warning', 170, 30 ], [ 'healthy', $need, 'ok', 47, 18 ])
+	for ([ 'with a remedy', 0, 'warning', 170, 31 ], [ 'healthy', $need, 'ok', 47, 18 ])
 	{
 		my ($name, $pages, $status, $most, $of_group) = @$_;
 		$most += 10 if pages_of_others($kb);
