@@ -108,6 +108,7 @@ impl Desired {
         if let Some(now) = machine.backing().huge_page()
             && size.is_some_and(|size| size != now)
             && !restart
+            && !machine.is_muted("cgroup_fault_limit")
         {
             let changes = limits::to_raise(machine, now, Pages(0)).into_iter();
             limits.extend(changes.filter(|change| !limits::is_set_outside(machine, change)));

@@ -89,6 +89,11 @@ pub(super) fn is_bomb(machine: &Machine) -> bool {
     matches!(of_mapped(machine), Ok(Some(_)))
 }
 
+/// Whether it would do so after a restart.
+pub(super) fn is_bomb_after_restart(machine: &Machine) -> bool {
+    of_next_start(machine).is_ok_and(|finding| finding.status.needs_attention())
+}
+
 /// Refusals that no visible limit explains.
 fn refused(machine: &Machine, size: PageSize) -> Option<(String, Value)> {
     let count = limits::refused_by_hidden_limit(machine, size);

@@ -175,7 +175,9 @@ fn without_command_line(machine: &Machine) -> Option<String> {
     on_command_line(machine)?;
     let from_files = machine.next_start_from_files()?;
     let finding = restart::judge_start(&from_files, &format!("a {START}")).ok()?;
-    (finding.status == Status::Critical).then_some(finding.text)
+    // The next start has the options of the command line.
+    let text = finding.text.replace("The next start uses", "It uses");
+    (finding.status == Status::Critical).then_some(text)
 }
 
 /// The decision about files from which the server would not start.
@@ -184,6 +186,7 @@ pub(crate) fn about_files(machine: &Machine) -> Option<Decision> {
     let files = machine.state.next.from_files.as_ref();
     let pages = files.and_then(|files| {
         let size = machine.size_to_map(files)?;
+        machine.pool(size)?;
         let pages = demand::pages_from_files(machine, size, files);
         let at_boot = Demands::at_boot(machine, size, &machine.next_start());
         let fits = at_boot.is_none_or(|at_boot| at_boot.of_this_server() >= pages);

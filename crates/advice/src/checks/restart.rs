@@ -69,7 +69,7 @@ pub(super) fn judge_start(machine: &Machine, start: &str) -> Judgment {
                 &format!(
                     "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
                 )
-            } else if has_them && cgroup_fault_limit::is_bomb(machine) {
+            } else if has_them && cgroup_fault_limit::is_bomb_after_restart(machine) {
                 "A restart would get them again, but the server could not use all of them: see cgroup_fault_limit."
             } else if has_them && machine.pending().is_none() {
                 "A restart would get them again."

@@ -279,7 +279,7 @@ impl Demands {
         // As it was read: pages that a step adds for other servers are theirs.
         let had = machine.facts.state.pool(size.0);
         let had = Pages(had.map_or(0, Pool::persistent)) - demands.held_by_others();
-        let files = machine.state.next.from_files.as_ref();
+        let files = files_at_boot(machine, next);
         let files = files.map(|files| pages_from_files(machine, size, files));
         let files = files.filter(|pages| *pages <= had && !asking.is_empty());
         demands.raise_to(files.unwrap_or_default());

@@ -111,7 +111,10 @@ pub fn how_to_set(machine: &Machine, pool: &Forecast) -> Option<String> {
         let assumed = format!("other programs are assumed to use {ASSUMED_USE_PERCENT}% of RAM");
         lines.push(comment("#", &assumed));
     }
-    if pool.is_default != Some(true) {
+    // A setting for pages of another size has to change, too.
+    let set = machine.next_start().huge_page_size_bytes;
+    let is_other = set.is_some_and(|bytes| bytes > 0 && bytes != size.0);
+    if pool.is_default != Some(true) || is_other {
         let setting = huge_page_size_setting(size);
         lines.push(comment("#", &format!("postgresql.conf: {setting}")));
     }

@@ -353,13 +353,34 @@ fn limits_until_the_page_size_changes() {
         .see("status", expect![[r#"
             critical cgroup_bomb: Cgroup /sys/fs/cgroup/pg allows 8 GB of 2 MB pages, but 16 GB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit. Settings are pending a restart.
             # raise the limit on 2 MB pages to 17179869184 bytes (16 GB), where it is set (its unit, for example)"#]]),
+        when("the page size that a restart changes has none", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.file("proc/cmdline", "hugepagesz=1G hugepages=16");
+            m.pool(1).total = 16;
+            m.pool(1).free = 16;
+            limited(&mut m.state, Some(8192), None);
+            m.waits(|next| next.huge_page_size_bytes = Some(GB));
+        })
+        .see("restart", expect!["ok fits: A restart would get 16 huge pages of 1 GB."]),
+        when("the check is muted", |m| {
+            m.on_huge_pages(16 * GB, 8 * GB);
+            limited(&mut m.state, Some(8192), None);
+            m.waits(|next| next.huge_page_size_bytes = Some(GB));
+            m.muted = "cgroup_fault_limit";
+        })
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            echo 16 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 0/' /etc/sysctl.d/hugepages.conf
+            if ! [ "$(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages)" -ge 16 ]; then echo 'too few pages, do not restart: free memory and repeat, or set them at boot' >&2; false; fi
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=16 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
         when("the way back needs a higher one", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.available = Some(12 * GB);
             limited(&mut m.state, None, Some(20_480));
             m.waits(|next| next.huge_page_size_bytes = Some(GB));
         })
-        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size) and echo 42949672960 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_page_size=1GB')"]),
+        .see("runbook", expect!["# undo the pending change: set huge_page_size to its running value (SHOW huge_page_size) and echo 42949672960 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max (also where the limit is set: unit or container runtime); or, because the segment does not fit on small pages, follow the steps of hugeinfo_runbook('huge_page_size=1GB')"]),
         when("the way back needs a command of the node", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.state.server.huge_pages = HugePages::On;

@@ -781,7 +781,9 @@ fn in_a_container() {
         )
         .see("page_tables", expect![["ok small_page_tables: Page tables of 21 processes take 6300 kB."]])
         .see("memory_left", expect![["unknown unknown: Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host."]])
-        .see("how_to_set_1024", expect![["# on the host, allocate 2 huge pages of 1 GB, if it has the memory: its memory is unknown here"]]),
+        .see("how_to_set_1024", expect![[r#"
+            # on the host, allocate 2 huge pages of 1 GB, if it has the memory: its memory is unknown here
+            # postgresql.conf: huge_page_size = 1GB"#]]),
         when("the pool of the node is short", |m| {
             m.fall_back(0);
             m.container();

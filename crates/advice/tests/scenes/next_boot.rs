@@ -288,7 +288,9 @@ fn reboot() {
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB at boot; 5 are needed.
             # for the next boot, in the configuration of the boot loader: change hugepagesz=1G hugepages=4 to hugepagesz=1G hugepages=5 on the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]])
-        .see("how_to_set_1024", expect!["# for the next boot, in the configuration of the boot loader: change hugepagesz=1G hugepages=4 to hugepagesz=1G hugepages=5 on the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"]),
+        .see("how_to_set_1024", expect![[r#"
+            # for the next boot, in the configuration of the boot loader: change hugepagesz=1G hugepages=4 to hugepagesz=1G hugepages=5 on the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader
+            # postgresql.conf: huge_page_size = 1GB"#]]),
         when("more 1 GB pages on the kernel command line would be too many", |m| {
             m.file(CONF, None);
             m.file("proc/cmdline", "hugepagesz=2M hugepages=28000\n");

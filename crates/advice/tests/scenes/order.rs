@@ -492,3 +492,43 @@ fn plan_names_files_that_need_the_command_line() {
         before a start without the options of the command line, correct the settings in the files, or allocate 20480 huge pages of 2 MB for such a start
         restart PostgreSQL (ends all sessions)"#]].assert_eq(&texts.join("\n"));
 }
+
+/// Files that differ from the command line, as those of Patroni do.
+#[test]
+fn files_differ_from_the_command_line() {
+    fn files(m: &mut Scene, name: &'static str, change: impl FnOnce(&mut Server)) {
+        set(m, name, "300", SettingSource::CommandLine);
+        let mut files = m.state.server.clone();
+        change(&mut files);
+        m.state.next.from_files = Some(files);
+    }
+    test(vec![
+        when("the options keep huge pages off, and another server asks for them", |m| {
+            m.on_small_pages(16 * GB, 8192);
+            m.asked(8192);
+            m.off();
+            files(m, "huge_pages", |files| files.huge_pages = HugePages::Try);
+            m.other(4 * GB, 4096, TRY);
+        })
+        .see("pool_size", expect!["ok idle_by_configuration: 6144 huge pages of 2 MB (12 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; needed: 2048 for the server on port 5433 (huge_pages = try)."])
+        .see("runbook", expect![""]),
+        when("memory is too small for small pages of a start from the files", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            files(m, "huge_pages", |files| {
+                files.huge_pages = HugePages::Off;
+                files.shared_memory_bytes = 60 * GB;
+            });
+        })
+        .see("pending_settings", expect![[r#"
+            warning needs_command_line: After a start without the options of the command line, memory would run out. It uses huge_pages = off. On small pages, the segment takes 60 GB; 40 GB and 8 GB of swap are available. No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = 300. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start).
+            # before a start without the options of the command line, correct the settings in the files"#]]),
+        when("the kernel has no pages of the size in the files", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            files(m, "huge_page_size", |files| {
+                files.huge_pages = HugePages::On;
+                files.huge_page_size_bytes = Some(16 * MB);
+            });
+        })
+        .see("runbook", expect!["# before a start without the options of the command line, correct the settings in the files"]),
+    ]);
+}

@@ -70,6 +70,9 @@ fn on_huge_pages() {
             };
             m.pool(1).total = 3072;
         })
+        .see("how_to_set_2", expect![[r#"
+            # add 2760537 MB of memory, or set the pool at boot: too little memory is available for the pool
+            # postgresql.conf: huge_page_size = 2MB"#]])
         .see("huge_pages", expect![["ok on_huge_pages: On 3072 huge pages of 1 GB."]]),
         when("a pool was lowered under the server", |m| m.lowered(100))
             .see("status", expect![[r#"
@@ -479,7 +482,8 @@ fn growth() {
         .see("how_to_set_1024", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
             echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
-            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader"#]]),
+            # for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 at the end of the kernel command line, before any -- (GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub), and update the boot loader
+            # postgresql.conf: huge_page_size = 1GB"#]]),
         when("available memory is too small for 1 GB pages", |m| {
             m.ram(16 * GB);
             m.asked(0);
@@ -488,7 +492,9 @@ fn growth() {
             m.available = Some(3 * GB);
             m.faulted_in(100 * MB);
         })
-        .see("how_to_set_1024", expect![["# free 2276 MB of memory, or lower shared_buffers to 1791MB: too little memory is available for the pool"]]),
+        .see("how_to_set_1024", expect![[r#"
+            # free 2276 MB of memory, or lower shared_buffers to 1791MB: too little memory is available for the pool
+            # postgresql.conf: huge_page_size = 1GB"#]]),
         when("the server does not request huge pages", |m| {
             m.fall_back(0);
             fragmented(m);
@@ -649,7 +655,9 @@ fn other_page_sizes() {
                 m.available = Some(4 * GB);
             },
         )
-        .see("how_to_set_1024", expect!["# add 51493 MB of memory: too little memory is available for the pool"])
+        .see("how_to_set_1024", expect![[r#"
+            # add 51493 MB of memory: too little memory is available for the pool
+            # postgresql.conf: huge_page_size = 1GB"#]])
         .see("how_to_set_2", expect![[""]]),
     ]);
 }

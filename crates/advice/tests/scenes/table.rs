@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use advice::{
     answer::Answer,
     check::{Remedy, Status},
-    model::machine::Machine,
-    plan::how_to_set,
+    model::{forecast::Forecast, machine::Machine},
     render::{self, Place},
     runbook, text,
 };
@@ -56,8 +55,9 @@ fn answer(machine: &Machine, what: &str) -> String {
     };
     if let Some(size) = what.strip_prefix("how_to_set_") {
         let megabytes: u64 = size.parse().expect("a size in MB");
-        let remedy = how_to_set(machine, PageSize(megabytes * MB));
-        return render::remedy(machine, &remedy).unwrap_or_default();
+        let pool = machine.pool(PageSize(megabytes * MB)).expect("a pool");
+        let forecast = Forecast::for_pool(machine, pool);
+        return render::how_to_set(machine, &forecast).unwrap_or_default();
     }
     match what {
         "status" => {
