@@ -361,6 +361,9 @@ pub(crate) fn for_blocked(
         Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => {
             for_misfit(machine, fit)
         }
+        Blocked::FromFiles => Decision::Text(
+            "first, correct the settings in the files: with a larger pool, a start without the options of the command line would run out of memory or exceed a limit".to_owned(),
+        ),
         Blocked::WouldNotStart(reason, None) => would_not_start(machine, &reason),
         Blocked::LosesHugePages(reason) => Decision::WouldNotStart(reason.to_string()),
         Blocked::OnlyAStartShows(reason) => match reason {
@@ -633,7 +636,11 @@ fn idle(machine: &Machine, missing: Bytes) -> Option<Release> {
     let next = machine.next_start();
     machine.pools().find_map(|pool| {
         let size = PageSize(pool.page_bytes);
-        let more = demand::pages_of_next_start(machine, size, &next) - machine.pages_held(size)?;
+        let files = machine.state.next.from_files.as_ref();
+        let files = files.map(|files| demand::pages_from_files(machine, size, files));
+        let needed =
+            demand::pages_of_next_start(machine, size, &next).max(files.unwrap_or_default());
+        let more = needed - machine.pages_held(size)?;
         let idle = Pages(pool.free) - Pages(pool.reserved) - more;
         let pages = missing.in_pages(size);
         (pages <= idle).then_some(Release {

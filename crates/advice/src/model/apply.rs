@@ -67,6 +67,8 @@ pub enum Blocked {
     WouldNotStart(Reason, Option<Fit>),
     /// The server would start on small pages that have not enough memory.
     WouldNotFit(Fit),
+    /// The same, or a limit of a cgroup is too low, for a start from the files alone.
+    FromFiles,
     /// The server would lose huge pages that it has.
     LosesHugePages(Reason),
     /// Only a start shows whether the server gets huge pages.
@@ -147,19 +149,10 @@ impl Machine {
         // Memory that the next start needs on small pages, or must not use on huge pages. A surplus
         // page that becomes persistent can be the one that the next start lacks.
         if pages > Pages(pool.persistent()) {
-            for (was, is) in before.next_starts().zip(self.next_starts()) {
-                let had = start::misfit(&was);
-                let is_worse = |fit: &Fit| match &had {
-                    None => true,
-                    Some(had) => fit.is_certain() && !had.is_certain(),
-                };
-                if let Some(fit) = start::misfit(&is).filter(is_worse) {
-                    return Err(Blocked::WouldNotFit(fit));
-                }
-                if let (Ok(()), Err(blocked)) = (was.can_use_huge_pages(), is.can_use_huge_pages())
-                {
-                    return Err(blocked);
-                }
+            keep_start(&before.at_next_start(), &self.at_next_start())?;
+            let from_files = self.next_start_from_files();
+            if let Some((was, is)) = before.next_start_from_files().zip(from_files) {
+                keep_start(&was, &is).map_err(|_| Blocked::FromFiles)?;
             }
         }
         match (before.would_keep_huge_pages(), self.would_keep_huge_pages()) {
@@ -277,14 +270,6 @@ impl Machine {
             Some(next) => self.with_next_start(next.clone()),
             None => self.clone(),
         }
-    }
-
-    /// The machine with the settings of the next start, and with those of a start from the files
-    /// alone, if they differ.
-    fn next_starts(&self) -> impl Iterator<Item = Self> {
-        [Some(self.at_next_start()), self.next_start_from_files()]
-            .into_iter()
-            .flatten()
     }
 
     /// Whether cgroups let the next start use the huge pages that it maps, if it maps any.
@@ -634,6 +619,22 @@ impl Machine {
                 }
             }
         }
+    }
+}
+
+/// Whether the next start still works, as far as it did before a pool grew.
+fn keep_start(before: &Machine, after: &Machine) -> Result<(), Blocked> {
+    let had = start::misfit(before);
+    let is_worse = |fit: &Fit| match &had {
+        None => true,
+        Some(had) => fit.is_certain() && !had.is_certain(),
+    };
+    if let Some(fit) = start::misfit(after).filter(is_worse) {
+        return Err(Blocked::WouldNotFit(fit));
+    }
+    match before.can_use_huge_pages() {
+        Ok(()) => after.can_use_huge_pages(),
+        Err(_) => Ok(()),
     }
 }
 

@@ -15,6 +15,7 @@ use host::{
 };
 
 use crate::model::{
+    limits,
     machine::{Machine, ServerState},
     memory::{self, CommitLimit},
 };
@@ -250,14 +251,15 @@ impl Demands {
 
     /// Raises the pages of this server to those of a start from its files alone.
     fn raise_to(&mut self, from_files: Pages) {
+        if from_files <= self.of_this_server() {
+            return;
+        }
         let is_own = |demand: &Demand| demand.who == Who::ThisServer;
         let at = usize::from(self.all.first().is_some_and(is_own));
         self.all.retain(|demand| demand.who != Who::FromFiles);
+        let who = Who::FromFiles;
         let pages = from_files - self.of_this_server();
-        if pages > Pages(0) {
-            let who = Who::FromFiles;
-            self.all.insert(at, Demand { who, pages });
-        }
+        self.all.insert(at, Demand { who, pages });
     }
 
     /// Like [`Self::of`], with all servers that request huge pages, even if memory is too small for
@@ -326,7 +328,22 @@ impl Demands {
             pages: others,
         });
         all.retain(|demand| demand.pages > Pages(0));
-        Some(Self { size, all })
+        let demands = Self { size, all };
+        Some(demands.for_both_starts(machine, next).unwrap_or(demands))
+    }
+
+    /// A pool that has to grow for this server grows for both of its starts, if they fit.
+    fn for_both_starts(&self, machine: &Machine, next: &Server) -> Option<Self> {
+        let files = pages_from_files(machine, self.size, files_at_boot(machine, next)?);
+        let had = machine.facts.state.pool(self.size.0)?;
+        let mut both = self.clone();
+        both.raise_to(files);
+        let growth = both.growth(machine);
+        let missing = memory::missing_once_stopped(machine, growth, Bytes(0));
+        // As it was read: steps do not change whether it has to grow.
+        let others = Pages(had.committed()?) - machine.before_steps().pages_held(self.size)?;
+        let grows = Pages(had.total) < self.of_this_server() + others;
+        (grows && missing.unwrap_or_default() == Bytes(0)).then_some(both)
     }
 
     /// Pages that all of them need.
@@ -462,8 +479,15 @@ fn files_at_boot<'m>(machine: &'m Machine, next: &Server) -> Option<&'m Server> 
     let files = machine.state.next.from_files.as_ref();
     let own = machine.size_to_map(next);
     files.filter(|files| {
-        let has_same_size = own.is_some() && machine.size_to_map(files) == own;
-        has_same_size || files.huge_pages == HugePages::On
+        let size = machine.size_to_map(files);
+        let has_same_size = own.is_some() && size == own;
+        // Limits that are too low for the files do not keep this server from its own pages.
+        let is_allowed = size.is_none_or(|size| {
+            let pages = pages_from_files(machine, size, files);
+            limits::to_raise(machine, size, pages).is_empty()
+                && memory::missing_for_huge_pages(machine, pages * size).is_none()
+        });
+        (has_same_size || files.huge_pages == HugePages::On) && is_allowed
     })
 }
 
@@ -705,9 +729,19 @@ impl PoolTarget {
     pub fn recommended(&self) -> Pages {
         let least = self.without_shrunk(self.persistent.min(self.asked_at_boot()));
         match self.idle_for {
+            Some(IdleFor::Files(_)) => least.max(self.persistent.min(self.with_files())),
             Some(_) => self.persistent.max(least),
             None => least,
         }
+    }
+
+    /// The demands after a restart, or after a start from the files alone.
+    pub(crate) fn with_files(&self) -> Pages {
+        let own = match self.idle_for {
+            Some(IdleFor::Files(pages)) => pages,
+            _ => Pages(0),
+        };
+        self.after.total() + (own - self.after.of_this_server())
     }
 
     /// The pages that the boot configuration keeps once a demand has shrunk. A line was made for

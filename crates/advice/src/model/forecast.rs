@@ -146,7 +146,7 @@ pub(crate) fn is_worth_releasing(machine: &Machine, target: &PoolTarget) -> bool
 /// muted, the pages are wanted.
 pub(crate) fn is_left_over(machine: &Machine, target: &PoolTarget) -> bool {
     let idle = target.persistent - target.recommended();
-    target.idle_for.is_none()
+    matches!(target.idle_for, None | Some(demand::IdleFor::Files(_)))
         && !machine.is_muted("pool_size")
         && is_much_idle(machine, idle, target.after.total(), target.now.size)
 }
@@ -155,6 +155,6 @@ pub(crate) fn is_left_over(machine: &Machine, target: &PoolTarget) -> bool {
 /// that they are worth releasing, now or after the restart.
 pub(crate) fn lower_line(machine: &Machine, target: &PoolTarget) -> Option<Pages> {
     let asked = target.asked_at_boot();
-    let pages = target.without_shrunk(asked);
+    let pages = target.without_shrunk(asked).max(target.with_files());
     (pages < asked && is_worth_releasing(machine, target)).then_some(pages)
 }

@@ -11,6 +11,7 @@ use advice::{
         apply::Blocked,
         demand::{self, Demands, Name, PoolTarget, When},
         forecast::{self, Forecast},
+        limits,
         machine::{Machine, ServerState},
         memory, next_boot,
         start::{self, Reason, StartOutcome},
@@ -1984,6 +1985,7 @@ pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> Tes
             let ways = [
                 "find out why",
                 "lower shared_buffers",
+                "correct the settings in the files",
                 "undo the pending change",
                 "use a smaller huge_page_size",
                 "only a reboot corrects the counter",
@@ -2214,10 +2216,14 @@ pub fn boot_lines_serve_a_start_from_the_files(_: &Spec, machine: &Machine) -> T
     let counts = has_same_size || next.huge_pages == HugePages::On;
     // PostgreSQL rounds up to this size.
     prop_assume!(counts && next.huge_page_size_bytes.is_none_or(u64::is_power_of_two));
-    // Memory is too small for pages of another size in addition to those of the next start.
+    // Memory is too small for pages of another size in addition to those of the next start. A limit
+    // that is too low for the files alone is not raised.
     let is_left_out = |size| {
         let demands = Demands::at_boot(&after, size, &after.next_start());
+        let pages = demand::pages_of_next_start(&from_files, size, &next);
         own != Some(size) && demands.is_some_and(|demands| demands.of_this_server() == Pages(0))
+            || !limits::to_raise(&from_files, size, pages).is_empty()
+            || memory::missing_for_huge_pages(&from_files, pages * size).is_some()
     };
     match from_files.size_to_map(&next) {
         Some(size) if from_files.pool(size).is_some() && !is_left_out(size) => {

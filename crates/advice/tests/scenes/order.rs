@@ -496,6 +496,7 @@ fn plan_names_files_that_need_the_command_line() {
 /// Files that differ from the command line, as those of Patroni do.
 #[test]
 fn files_differ_from_the_command_line() {
+    const BOOT: &str = "etc/sysctl.d/hugepages.conf";
     fn files(m: &mut Scene, name: &'static str, change: impl FnOnce(&mut Server)) {
         set(m, name, "300", SettingSource::CommandLine);
         let mut files = m.state.server.clone();
@@ -503,6 +504,64 @@ fn files_differ_from_the_command_line() {
         m.state.next.from_files = Some(files);
     }
     test(vec![
+        when("a pool beside which the files would not fit has room for both starts", |m| {
+            m.on_small_pages(30 * GB, 0);
+            m.file(BOOT, None);
+            m.available = Some(10 * GB);
+            files(m, "max_connections", |files| files.shared_memory_bytes += 100 * MB);
+        })
+        .see("runbook", expect![[r#"
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15410' >> /etc/sysctl.d/60-hugepages.conf)
+            # stop PostgreSQL (ends all sessions)
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=15410
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 15410 ]; then echo 'too few pages, undo the changes before the start: sysctl -w vm.nr_hugepages=0' >&2; false; fi
+            # start PostgreSQL"#]]),
+        when("memory cannot hold the pool and the segment of the files", |m| {
+            m.on_small_pages(16 * GB, 0);
+            m.file(BOOT, None);
+            m.available = Some(6 * GB);
+            files(m, "shared_buffers", |files| files.shared_memory_bytes = 24 * GB);
+        })
+        .see("runbook", expect![[r#"
+            # first, correct the settings in the files: with a larger pool, a start without the options of the command line would run out of memory or exceed a limit
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 8192' >> /etc/sysctl.d/60-hugepages.conf)"#]]),
+        when("a limit is too low for the files", |m| {
+            m.on_small_pages(16 * GB, 0);
+            m.file(BOOT, None);
+            limited(&mut m.state, Some(16_384), None);
+            files(m, "max_connections", |files| files.shared_memory_bytes += 100 * MB);
+        })
+        .see("runbook", expect![[r#"
+            echo 1 > /proc/sys/vm/compact_memory
+            sysctl -w vm.nr_hugepages=8192
+            (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 8192' >> /etc/sysctl.d/60-hugepages.conf)
+            if ! [ "$(sysctl -n vm.nr_hugepages)" -ge 8192 ]; then echo 'too few pages, do not restart: free memory and repeat, or reboot' >&2; false; fi
+            # restart PostgreSQL (ends all sessions)"#]]),
+        when("memory is short, and the files need the idle pages", |m| {
+            m.state.server.huge_pages = HugePages::On;
+            m.on_huge_pages(8 * GB, 8 * GB);
+            m.more(4096);
+            m.asked(8192);
+            m.available = Some(600 * MB);
+            files(m, "shared_buffers", |files| files.shared_memory_bytes = 16 * GB);
+        })
+        .see("runbook", expect!["# lower shared_buffers to 7070MB, or free or add 711 MB of memory: too little memory is available"]),
+        when("pages are idle that the files do not need", |m| {
+            m.on_huge_pages(16 * GB, 16 * GB);
+            m.more(10_000);
+            files(m, "max_connections", |files| files.shared_memory_bytes += 100 * MB);
+        })
+        .see("pool_size", expect!["unknown unknown: 10000 huge pages of 2 MB (20 GB) are idle; 8192 are needed. A start without the options of the command line needs 8242."])
+        .see("runbook", expect![[r#"
+            sed -i 's/^vm\.nr_hugepages = 8192$/vm.nr_hugepages = 8242/' /etc/sysctl.d/hugepages.conf
+            # if no other program needs 10000 huge pages of 2 MB that are idle now: sysctl -w vm.nr_hugepages=8242"#]]),
+        when("a pending setting needs fewer pages, and so do the files", |m| {
+            m.on_huge_pages(30 * GB, 30 * GB);
+            m.waits(|next| next.shared_memory_bytes = 15 * GB);
+            files(m, "max_connections", |files| files.shared_memory_bytes = 15 * GB + 100 * MB);
+        })
+        .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 15360$/vm.nr_hugepages = 7730/' /etc/sysctl.d/hugepages.conf"#]]),
         when("the options keep huge pages off, and another server asks for them", |m| {
             m.on_small_pages(16 * GB, 8192);
             m.asked(8192);
