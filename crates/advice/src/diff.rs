@@ -120,13 +120,13 @@ fn steps(machine: &Machine, desired: &Desired, boot: &[Step], order: Order) -> V
     }
     steps.extend(starts(machine, desired, order));
     for change in later.into_iter().chain(unknown) {
-        // Pages that servers give up are released first, without a condition.
+        // Pages that this server gives up are released first, without a condition.
         let kept = demand::idle_of_unknown_owner(machine, change.size);
         let given_up = PoolChange {
             pages: change.pages + kept,
             ..change.clone()
         };
-        if kept > Pages(0) && given_up.pages < change.before {
+        if kept > Pages(0) && is_held(machine, change) && given_up.pages < change.before {
             set_pool(machine, &given_up, &mut steps);
         }
         set_pool(machine, change, &mut steps);

@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 54] = [
+pub const ROWS: [Row; 55] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -1196,5 +1196,27 @@ pub const ROWS: [Row; 54] = [
             spec.visibility = 'h';
         },
         decisions_are_enough,
+    ),
+    // A server on small pages asked for pages of the line, and gives up none.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4];
+            spec.host.is_small = true;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 1_114_240;
+            spec.server.is_on_huge_pages = false;
+            spec.pools[0].persistent = exact_plus(23);
+            spec.visibility = 'h';
+            spec.files = FilesSpec::Planned(NextSpec {
+                plus_kb: 295_040,
+                ..next(spec)
+            });
+            spec.boot.sysctl = Some(Amount {
+                percent: 200,
+                plus: 3,
+            });
+        },
+        no_remedy_has_a_redundant_step,
     ),
 ];
