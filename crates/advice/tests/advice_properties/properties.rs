@@ -183,6 +183,9 @@ fn leaves_reserve(machine: &Machine) -> Option<bool> {
 /// Pages that are added before a start are enough, not one too many, taken from nobody, and not
 /// withheld.
 pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseResult {
+    // A stopped server has no options, so the next start is the one from its files.
+    let mut machine = machine.clone();
+    machine.state.next.from_files = None;
     let Ok(stopped) = machine.apply(&Step::Stop) else {
         return Ok(());
     };
