@@ -24,6 +24,14 @@ fn set(m: &mut Scene, name: &'static str, value: &str, source: SettingSource) {
     m.state.next.settings.insert(name, setting);
 }
 
+/// The server runs with this option on its command line, and its files differ by this change.
+fn with_option(m: &mut Scene, name: &'static str, value: &str, change: impl FnOnce(&mut Server)) {
+    set(m, name, value, SettingSource::CommandLine);
+    let mut files = m.state.server.clone();
+    change(&mut files);
+    m.state.next.from_files = Some(files);
+}
+
 #[test]
 fn restarts_have_a_condition() {
     test(vec![
@@ -122,11 +130,7 @@ fn way_back_is_the_running_value() {
         when("the command line turns off what the files insist on", |m| {
             m.fall_back(0);
             m.off();
-            set(m, "huge_pages", "off", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_pages: HugePages::On,
-                ..m.state.server.clone()
-            });
+            with_option(m, "huge_pages", "off", |files| files.huge_pages = HugePages::On);
         })
         .see("pending_settings", expect![[r#"
             warning needs_command_line: A start without the options of the command line would fail, because huge_pages = on. Needs 537 huge pages of 2 MB; 0 are available. No pending setting changes the number or size of huge pages. The command line of the server sets huge_pages = off. A start without these options (see postmaster.opts) uses the files (see hugeinfo_next_start).
@@ -148,11 +152,9 @@ fn way_back_is_the_running_value() {
         when("the files alone need more pages than are there", |m| {
             m.fall_back(150);
             m.needs(150 * MB);
-            set(m, "shared_buffers", "128MB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_pages: HugePages::On,
-                shared_memory_bytes: 40 * GB,
-                ..m.state.server.clone()
+            with_option(m, "shared_buffers", "128MB", |files| {
+                files.huge_pages = HugePages::On;
+                files.shared_memory_bytes = 40 * GB;
             });
         })
         .see("runbook", expect![[r#"
@@ -162,11 +164,7 @@ fn way_back_is_the_running_value() {
         when("the files alone need the idle pages", |m| {
             m.needs(150 * MB);
             m.more(20_480);
-            set(m, "shared_buffers", "128MB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                shared_memory_bytes: 40 * GB,
-                ..m.state.server.clone()
-            });
+            with_option(m, "shared_buffers", "128MB", |files| files.shared_memory_bytes = 40 * GB);
         })
         .see("reboot", expect![[r#"
             warning too_few_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 20480 = 75 for this server + 20405 if this server starts without the options of its command line.
@@ -183,11 +181,7 @@ fn way_back_is_the_running_value() {
             m.more(20_480 - 562);
             m.file("etc/sysctl.d/hugepages.conf", None);
             m.available = Some(8 * GB);
-            set(m, "shared_buffers", "1GB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                shared_memory_bytes: 40 * GB,
-                ..m.state.server.clone()
-            });
+            with_option(m, "shared_buffers", "1GB", |files| files.shared_memory_bytes = 40 * GB);
         })
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 2 MB pages at boot; needed: 20480 = 562 for this server + 19918 if this server starts without the options of its command line.
@@ -199,11 +193,9 @@ fn way_back_is_the_running_value() {
             m.on_huge_pages(16 * GB, 16 * GB);
             m.more(4000);
             m.other(8 * GB, 4096, TRY);
-            set(m, "shared_buffers", "15GB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_pages: HugePages::On,
-                shared_memory_bytes: 20 * GB,
-                ..m.state.server.clone()
+            with_option(m, "shared_buffers", "15GB", |files| {
+                files.huge_pages = HugePages::On;
+                files.shared_memory_bytes = 20 * GB;
             });
         })
         .see("other_servers", expect![[r#"
@@ -220,11 +212,7 @@ fn way_back_is_the_running_value() {
             m.state.server.huge_pages = HugePages::On;
             m.on_huge_pages(8 * GB, 8 * GB);
             m.state.server.huge_page_size_bytes = Some(2 * MB);
-            set(m, "huge_page_size", "2MB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_page_size_bytes: Some(GB),
-                ..m.state.server.clone()
-            });
+            with_option(m, "huge_page_size", "2MB", |files| files.huge_page_size_bytes = Some(GB));
         })
         .see("reboot", expect![[r#"
             warning not_set_at_boot: Nothing sets 1 GB pages at boot; needed: 8 if this server starts without the options of its command line.
@@ -233,22 +221,16 @@ fn way_back_is_the_running_value() {
         when("the files try another page size", |m| {
             m.on_huge_pages(20 * GB, 20 * GB);
             m.state.server.huge_page_size_bytes = Some(2 * MB);
-            set(m, "huge_page_size", "2MB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_page_size_bytes: Some(GB),
-                ..m.state.server.clone()
-            });
+            with_option(m, "huge_page_size", "2MB", |files| files.huge_page_size_bytes = Some(GB));
         })
         .see("runbook", expect![""]),
         when("the host cannot hold pages of both sizes", |m| {
             m.on_huge_pages(40 * GB, 40 * GB);
             m.available = Some(12 * GB);
             m.state.server.huge_page_size_bytes = Some(2 * MB);
-            set(m, "huge_page_size", "2MB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_pages: HugePages::On,
-                huge_page_size_bytes: Some(GB),
-                ..m.state.server.clone()
+            with_option(m, "huge_page_size", "2MB", |files| {
+                files.huge_pages = HugePages::On;
+                files.huge_page_size_bytes = Some(GB);
             });
         })
         .see("reboot", expect!["ok set_at_boot: /etc/sysctl.d/hugepages.conf:1 sets 20480 huge pages of 2 MB at boot."])
@@ -258,11 +240,7 @@ fn way_back_is_the_running_value() {
             m.more(1024);
             m.asked(6144);
             m.other(2 * GB, 4096, TRY);
-            set(m, "shared_buffers", "7GB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                shared_memory_bytes: 12 * GB,
-                ..m.state.server.clone()
-            });
+            with_option(m, "shared_buffers", "7GB", |files| files.shared_memory_bytes = 12 * GB);
         })
         .see("other_servers", expect!["ok enough_for_all: Another server runs on this host. The pool has 5120 huge pages of 2 MB; needed: 5120 = 4096 for this server + 1024 for the server on port 5433 (huge_pages = try). The server on port 5433 gets its pages when it restarts."])
         .see("reboot", expect![[r#"
@@ -273,11 +251,7 @@ fn way_back_is_the_running_value() {
             m.on_small_pages(8 * GB, 0);
             m.file("etc/sysctl.d/hugepages.conf", None);
             m.off();
-            set(m, "huge_pages", "off", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_pages: HugePages::Try,
-                ..m.state.server.clone()
-            });
+            with_option(m, "huge_pages", "off", |files| files.huge_pages = HugePages::Try);
         })
         .see("reboot", expect!["ok does_not_ask: This server does not ask for huge pages."])
         .see("runbook", expect![""]),
@@ -286,11 +260,7 @@ fn way_back_is_the_running_value() {
             m.file("etc/sysctl.d/hugepages.conf", None);
             m.available = Some(10 * GB);
             m.swap(0);
-            set(m, "shared_buffers", "128MB", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                shared_memory_bytes: 40 * GB,
-                ..m.state.server.clone()
-            });
+            with_option(m, "shared_buffers", "128MB", |files| files.shared_memory_bytes = 40 * GB);
         })
         .see("runbook", expect![[r#"
             sysctl -w vm.nr_hugepages=75
@@ -304,11 +274,7 @@ fn way_back_is_the_running_value() {
             m.asked(1000);
             m.faulted_in(4 * GB);
             m.available = Some(4 * GB);
-            set(m, "huge_pages", "try", SettingSource::CommandLine);
-            m.state.next.from_files = Some(Server {
-                huge_pages: HugePages::On,
-                ..m.state.server.clone()
-            });
+            with_option(m, "huge_pages", "try", |files| files.huge_pages = HugePages::On);
         })
         .see("runbook", expect![[r#"
             sed -i 's/^vm\.nr_hugepages = 1000$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf
@@ -497,18 +463,12 @@ fn plan_names_files_that_need_the_command_line() {
 #[test]
 fn files_differ_from_the_command_line() {
     const BOOT: &str = "etc/sysctl.d/hugepages.conf";
-    fn files(m: &mut Scene, name: &'static str, change: impl FnOnce(&mut Server)) {
-        set(m, name, "300", SettingSource::CommandLine);
-        let mut files = m.state.server.clone();
-        change(&mut files);
-        m.state.next.from_files = Some(files);
-    }
     test(vec![
         when("a pool beside which the files would not fit has room for both starts", |m| {
             m.on_small_pages(30 * GB, 0);
             m.file(BOOT, None);
             m.available = Some(10 * GB);
-            files(m, "max_connections", |files| files.shared_memory_bytes += 100 * MB);
+            with_option(m, "max_connections", "300", |files| files.shared_memory_bytes += 100 * MB);
         })
         .see("runbook", expect![[r#"
             (umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15410' >> /etc/sysctl.d/60-hugepages.conf)
@@ -521,7 +481,7 @@ fn files_differ_from_the_command_line() {
             m.on_small_pages(16 * GB, 0);
             m.file(BOOT, None);
             m.available = Some(6 * GB);
-            files(m, "shared_buffers", |files| files.shared_memory_bytes = 24 * GB);
+            with_option(m, "shared_buffers", "300", |files| files.shared_memory_bytes = 24 * GB);
         })
         .see("runbook", expect![[r#"
             # first, correct the settings in the files: with a larger pool, a start without the options of the command line would run out of memory or exceed a limit
@@ -530,7 +490,7 @@ fn files_differ_from_the_command_line() {
             m.on_small_pages(16 * GB, 0);
             m.file(BOOT, None);
             limited(&mut m.state, Some(16_384), None);
-            files(m, "max_connections", |files| files.shared_memory_bytes += 100 * MB);
+            with_option(m, "max_connections", "300", |files| files.shared_memory_bytes += 100 * MB);
         })
         .see("runbook", expect![[r#"
             echo 1 > /proc/sys/vm/compact_memory
@@ -544,13 +504,13 @@ fn files_differ_from_the_command_line() {
             m.more(4096);
             m.asked(8192);
             m.available = Some(600 * MB);
-            files(m, "shared_buffers", |files| files.shared_memory_bytes = 16 * GB);
+            with_option(m, "shared_buffers", "300", |files| files.shared_memory_bytes = 16 * GB);
         })
         .see("runbook", expect!["# lower shared_buffers to 7070MB, or free or add 711 MB of memory: too little memory is available"]),
         when("pages are idle that the files do not need", |m| {
             m.on_huge_pages(16 * GB, 16 * GB);
             m.more(10_000);
-            files(m, "max_connections", |files| files.shared_memory_bytes += 100 * MB);
+            with_option(m, "max_connections", "300", |files| files.shared_memory_bytes += 100 * MB);
         })
         .see("pool_size", expect!["unknown unknown: 10000 huge pages of 2 MB (20 GB) are idle; 8192 are needed. A start without the options of the command line needs 8242."])
         .see("runbook", expect![[r#"
@@ -559,21 +519,21 @@ fn files_differ_from_the_command_line() {
         when("a pending setting needs fewer pages, and so do the files", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.waits(|next| next.shared_memory_bytes = 15 * GB);
-            files(m, "max_connections", |files| files.shared_memory_bytes = 15 * GB + 100 * MB);
+            with_option(m, "max_connections", "300", |files| files.shared_memory_bytes = 15 * GB + 100 * MB);
         })
         .see("runbook", expect![[r#"sed -i 's/^vm\.nr_hugepages = 15360$/vm.nr_hugepages = 7730/' /etc/sysctl.d/hugepages.conf"#]]),
         when("the options keep huge pages off, and another server asks for them", |m| {
             m.on_small_pages(16 * GB, 8192);
             m.asked(8192);
             m.off();
-            files(m, "huge_pages", |files| files.huge_pages = HugePages::Try);
+            with_option(m, "huge_pages", "300", |files| files.huge_pages = HugePages::Try);
             m.other(4 * GB, 4096, TRY);
         })
         .see("pool_size", expect!["ok idle_by_configuration: 6144 huge pages of 2 MB (12 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; needed: 2048 for the server on port 5433 (huge_pages = try)."])
         .see("runbook", expect![""]),
         when("memory is too small for small pages of a start from the files", |m| {
             m.on_huge_pages(16 * GB, 16 * GB);
-            files(m, "huge_pages", |files| {
+            with_option(m, "huge_pages", "300", |files| {
                 files.huge_pages = HugePages::Off;
                 files.shared_memory_bytes = 60 * GB;
             });
@@ -583,7 +543,7 @@ fn files_differ_from_the_command_line() {
             # before a start without the options of the command line, correct the settings in the files"#]]),
         when("the kernel has no pages of the size in the files", |m| {
             m.on_huge_pages(16 * GB, 16 * GB);
-            files(m, "huge_page_size", |files| {
+            with_option(m, "huge_page_size", "300", |files| {
                 files.huge_pages = HugePages::On;
                 files.huge_page_size_bytes = Some(16 * MB);
             });
