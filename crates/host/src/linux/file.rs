@@ -80,27 +80,31 @@ pub fn if_regular(found: OwnedFd) -> io::Result<Option<Take<File>>> {
 /// Reads a file of a user that was looked up with [`WRITTEN`]. A file that is not regular counts as
 /// missing, because reading a pipe might never end.
 ///
-/// Errors: `EFBIG` if it has more than `limit` bytes.
-pub(crate) fn read_written(found: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
-    let is_odd = || io::Error::new(io::ErrorKind::NotFound, "not a regular file");
-    read_limited(if_regular(found)?.ok_or_else(is_odd)?, limit)
-}
-
-/// Like [`read_written`], but never waits in the kernel: some file systems lock a file while it is
-/// written (XFS), and any user can write it from memory that a program never fills.
+/// With `patience`, never waits in the kernel: some file systems lock a file while it is written
+/// (XFS), and any user can write it from memory that a program never fills.
 ///
-/// Errors: `EAGAIN` if its contents are not in memory, as for most files of a server that started
-/// long ago, and the disk is slower than `patience`; it is locked.
-pub(crate) fn read_cached(found: OwnedFd, limit: u64, patience: &Patience) -> io::Result<Vec<u8>> {
+/// Errors: `EFBIG` if it has more than `limit` bytes; with `patience`, `EAGAIN` if its contents are
+/// not in memory, as for most files of a server that started long ago, and the disk is slower, or if
+/// it is locked.
+pub(crate) fn read_written(
+    found: OwnedFd,
+    limit: u64,
+    patience: Option<&Patience>,
+) -> io::Result<Vec<u8>> {
     let is_odd = || io::Error::new(io::ErrorKind::NotFound, "not a regular file");
     let opened = if_regular(found)?.ok_or_else(is_odd)?;
-    let file = NoWait {
-        file: opened.get_ref(),
-        at: 0,
-        waits: 0,
-        patience,
-    };
-    read_limited(file, limit)
+    match patience {
+        None => read_limited(opened, limit),
+        Some(patience) => {
+            let file = NoWait {
+                file: opened.get_ref(),
+                at: 0,
+                waits: 0,
+                patience,
+            };
+            read_limited(file, limit)
+        }
+    }
 }
 
 /// Counts how often this process has waited for a disk. It stops after [`Self::MOST`], because any
@@ -232,7 +236,7 @@ mod tests {
         file.write_all(b"text").expect("written");
         let read = |limit, patience: &Patience| {
             let found = openat(CWD, file.path(), WRITTEN, Mode::empty()).expect("opened");
-            read_cached(found, limit, patience).map_err(|error| Errno::from_io_error(&error))
+            read_written(found, limit, Some(patience)).map_err(|error| Errno::from_io_error(&error))
         };
         let none = Patience(AtomicU32::new(Patience::MOST));
         let text = Ok(b"text".to_vec());

@@ -88,11 +88,12 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// The guard, if only names are found that the kernel has in memory (see [`Guard::look_up`]).
-    /// Files are then read with its patience.
-    pub(crate) fn guard_of_other(&self) -> Option<&Guard> {
-        let guard = self.guard.as_deref();
-        guard.filter(|_| self.process != Path::new(SELF))
+    /// For reading what was found, if only names are found that the kernel has in memory (see
+    /// [`Guard::look_up`]).
+    pub(crate) fn patience(&self) -> Option<&Patience> {
+        let guard = self.guard.as_ref();
+        let guard = guard.filter(|_| self.process != Path::new(SELF));
+        guard.map(|guard| &guard.patience)
     }
 
     /// Opens an absolute path with `O_PATH`. Errors: with
@@ -286,7 +287,7 @@ impl Found {
 
     /// Reads the file (see [`read_written`]). Errors: it has more than [`LARGEST_SMALL`] bytes.
     pub fn read(self) -> io::Result<Vec<u8>> {
-        read_written(self.file, LARGEST_SMALL)
+        read_written(self.file, LARGEST_SMALL, None)
     }
 }
 

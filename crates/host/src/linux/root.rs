@@ -161,12 +161,11 @@ impl Root {
         let path = self.path(path);
         let found = rustix::fs::open(&path, WRITTEN, Mode::empty());
         let read = found.map_err(io::Error::from);
-        read.and_then(|found| read_written(found, limit)).map_err(
-            |error| match Errno::from_io_error(&error) {
+        read.and_then(|found| read_written(found, limit, None))
+            .map_err(|error| match Errno::from_io_error(&error) {
                 Some(Errno::FBIG) => ReadError::TooLarge { path, limit },
                 _ => ReadError::from_io(path, error),
-            },
-        )
+            })
     }
 
     /// Returns the names in a directory.

@@ -17,7 +17,7 @@ use std::{
 
 use crate::{
     linux::{
-        file::{read_cached, read_written},
+        file::read_written,
         lookup::{Links, Lookup},
         process::Process,
         root::{MOST_NAMES, Root},
@@ -319,11 +319,7 @@ impl Files {
         let bytes = match found {
             Ok(found) => {
                 self.note_change(&found);
-                let read = match self.root.guard_of_other() {
-                    Some(guard) => read_cached(found, self.left_bytes, &guard.patience),
-                    None => read_written(found, self.left_bytes),
-                };
-                read.ok()?
+                read_written(found, self.left_bytes, self.root.patience()).ok()?
             }
             Err(Errno::NOENT) if is_optional => {
                 // It might have been removed.

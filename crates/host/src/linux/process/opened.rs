@@ -18,10 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::linux::{
     error::{Absence, ParseError, ReadError},
-    file::{
-        FIRST_READ, LARGEST, LARGEST_SMALL, WRITTEN, read_all, read_cached, read_record,
-        read_written,
-    },
+    file::{FIRST_READ, LARGEST, LARGEST_SMALL, WRITTEN, read_all, read_record, read_written},
     growth::try_collect,
     hugepages,
     lookup::{Guard, Lookup, open_cached},
@@ -205,11 +202,8 @@ impl Process {
         };
         let opened = opened.map_err(failed)?;
         self.check(&opened).map_err(failed)?;
-        let read = match &self.guard {
-            Some(guard) => read_cached(opened, LARGEST_SMALL, &guard.patience),
-            None => read_written(opened, LARGEST_SMALL),
-        };
-        read.map_err(failed)
+        let patience = self.guard.as_ref().map(|guard| &guard.patience);
+        read_written(opened, LARGEST_SMALL, patience).map_err(failed)
     }
 
     /// The title of the process: the command line without padding, truncated if it is very long.
