@@ -119,20 +119,19 @@ fn is_limited_above(machine: &Machine) -> bool {
 
 /// The decision about a limit that no step raises, or about a next start that ends the danger.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    if is_bomb(machine)
-        && let Some(question) = restart::decision(machine)
-    {
-        return Some(question);
-    }
     let next = machine.next_start();
     let now = machine.backing().huge_page();
-    // The plan is about the pages of the next start.
-    if is_bomb(machine)
-        && let Some(now) = now
-        && machine.size_to_map(&next).is_some_and(|size| size != now)
-        && !limits::to_raise(machine, now, Pages(0)).is_empty()
-    {
-        return Some(decision::raise_limit(machine, now, Pages(0)));
+    if is_bomb(machine) {
+        if let Some(question) = restart::decision(machine) {
+            return Some(question);
+        }
+        // The plan is about the pages of the next start.
+        if let Some(now) = now
+            && machine.size_to_map(&next).is_some_and(|size| size != now)
+            && !limits::to_raise(machine, now, Pages(0)).is_empty()
+        {
+            return Some(decision::raise_limit(machine, now, Pages(0)));
+        }
     }
     // Pages of the pending size can be those that were refused.
     let mut sizes = now.into_iter().chain(machine.size_asked_for(&next));

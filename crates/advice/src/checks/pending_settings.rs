@@ -96,7 +96,7 @@ fn of_files(machine: &Machine) -> Judgment {
         Files::Valid => {
             let finding = match limited(machine) {
                 Some(limited) => limited,
-                None => restart::judge_start(machine, restart::name_of_start(machine))?,
+                None => restart::judge(machine)?,
             };
             let which = match next.pending.as_slice() {
                 [] => String::new(),
@@ -187,7 +187,7 @@ pub(crate) fn about_files(machine: &Machine) -> Option<Decision> {
     let pages = files.and_then(|files| {
         let size = machine.size_to_map(files)?;
         machine.pool(size)?;
-        let pages = demand::pages_from_files(machine, size, files);
+        let pages = demand::pages_from_files(machine, size, Some(files));
         let at_boot = Demands::at_boot(machine, size, &machine.next_start());
         let fits = at_boot.is_none_or(|at_boot| at_boot.of_this_server() >= pages);
         fits.then(|| format!(", or allocate {} for such a start", huge_pages(pages, size)))

@@ -50,7 +50,7 @@ again.
 ",
 };
 
-fn judge(machine: &Machine) -> Judgment {
+pub(super) fn judge(machine: &Machine) -> Judgment {
     judge_start(machine, name_of_start(machine))
 }
 

@@ -637,9 +637,8 @@ fn idle(machine: &Machine, missing: Bytes) -> Option<Release> {
     machine.pools().find_map(|pool| {
         let size = PageSize(pool.page_bytes);
         let files = machine.state.next.from_files.as_ref();
-        let files = files.map(|files| demand::pages_from_files(machine, size, files));
-        let needed =
-            demand::pages_of_next_start(machine, size, &next).max(files.unwrap_or_default());
+        let files = demand::pages_from_files(machine, size, files);
+        let needed = demand::pages_of_next_start(machine, size, &next).max(files);
         let more = needed - machine.pages_held(size)?;
         let idle = Pages(pool.free) - Pages(pool.reserved) - more;
         let pages = missing.in_pages(size);

@@ -243,9 +243,11 @@ impl Demands {
     /// starts: with its present options, and from its files alone.
     pub fn with_all(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let mut all = Self::with_asking(machine, size, next, When::AfterRestart)?;
-        let from_files = files_at_boot(machine, next);
-        let from_files = from_files.map(|files| pages_from_files(machine, size, files));
-        all.raise_to(from_files.unwrap_or_default());
+        all.raise_to(pages_from_files(
+            machine,
+            size,
+            files_at_boot(machine, next),
+        ));
         Some(all)
     }
 
@@ -281,10 +283,10 @@ impl Demands {
         // As it was read: pages that a step adds for other servers are theirs.
         let had = machine.facts.state.pool(size.0);
         let had = Pages(had.map_or(0, Pool::persistent)) - demands.held_by_others();
-        let files = files_at_boot(machine, next);
-        let files = files.map(|files| pages_from_files(machine, size, files));
-        let files = files.filter(|pages| *pages <= had && !asking.is_empty());
-        demands.raise_to(files.unwrap_or_default());
+        let files = pages_from_files(machine, size, files_at_boot(machine, next));
+        if files <= had && !asking.is_empty() {
+            demands.raise_to(files);
+        }
         demands.all.extend(asking);
         Some(demands)
     }
@@ -334,7 +336,8 @@ impl Demands {
 
     /// A pool that has to grow for this server grows for both of its starts, if they fit.
     fn for_both_starts(&self, machine: &Machine, next: &Server) -> Option<Self> {
-        let files = pages_from_files(machine, self.size, files_at_boot(machine, next)?);
+        let files = files_at_boot(machine, next)?;
+        let files = pages_from_files(machine, self.size, Some(files));
         let had = machine.facts.state.pool(self.size.0)?;
         let mut both = self.clone();
         both.raise_to(files);
@@ -466,10 +469,13 @@ pub fn pages_of_next_start(machine: &Machine, size: PageSize, next: &Server) -> 
     }
 }
 
-/// Pages of that size that a start from the files alone takes.
-pub(crate) fn pages_from_files(machine: &Machine, size: PageSize, files: &Server) -> Pages {
-    // The number of pages that the running server holds is not that of these settings.
-    pages_of_next_start(&machine.with_next_start(files.clone()), size, files)
+/// Pages of that size that a start from the files alone takes. `files`: `None` if it is like the
+/// next start, or does not count.
+pub(crate) fn pages_from_files(machine: &Machine, size: PageSize, files: Option<&Server>) -> Pages {
+    files.map_or(Pages(0), |files| {
+        // The number of pages that the running server holds is not that of these settings.
+        pages_of_next_start(&machine.with_next_start(files.clone()), size, files)
+    })
 }
 
 /// The settings of a start from the files alone, if the next boot needs huge pages for it. A server
@@ -483,7 +489,7 @@ fn files_at_boot<'m>(machine: &'m Machine, next: &Server) -> Option<&'m Server> 
         let has_same_size = own.is_some() && size == own;
         // Limits that are too low for the files do not keep this server from its own pages.
         let is_allowed = size.is_none_or(|size| {
-            let pages = pages_from_files(machine, size, files);
+            let pages = pages_from_files(machine, size, Some(files));
             limits::to_raise(machine, size, pages).is_empty()
                 && memory::missing_for_huge_pages(machine, pages * size).is_none()
         });
@@ -746,9 +752,8 @@ impl PoolTarget {
 
     /// The pages that the boot configuration keeps once a demand has shrunk. A line was made for
     /// the present demands if it differs from them by less than half of the pages by which they
-    /// shrink.
-    /// The purpose of pages beyond the demands is unknown, so they stay. A line that has been
-    /// lowered differs by more, so it is not lowered again.
+    /// shrink. The purpose of pages beyond the demands is unknown, so they stay. A line that has
+    /// been lowered differs by more, so it is not lowered again.
     pub(crate) fn without_shrunk(&self, at_boot: Pages) -> Pages {
         let present = self.present();
         let shrunk = present - self.after.total();
@@ -813,7 +818,7 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     }
     let size = target.after.size;
     let of_files = machine.state.next.from_files.as_ref();
-    let of_files = of_files.map_or(Pages(0), |files| pages_from_files(machine, size, files));
+    let of_files = pages_from_files(machine, size, of_files);
     match &machine.state.next.files {
         _ if !is_idle => None,
         _ if of_files > target.after.of_this_server() => Some(IdleFor::Files(of_files)),

@@ -261,11 +261,11 @@ fn demands(machine: &Machine, size: PageSize, pages: Pages) -> Option<Demands> {
 /// A step inside of a sentence.
 pub(crate) fn in_sentence(machine: &Machine, step: &Step) -> String {
     let text = command(machine, step).unwrap_or_else(|| instruction(machine, step));
-    match place(machine, step) {
-        _ if matches!(step, Step::RaiseLimit(_)) => {
+    match (step, place(machine, step)) {
+        (Step::RaiseLimit(_), _) => {
             format!("{text} (also where the limit is set: unit or container runtime)")
         }
-        Place::Node => format!("{text} (on the node, as root)"),
+        (_, Place::Node) => format!("{text} (on the node, as root)"),
         _ => text,
     }
 }
