@@ -34,8 +34,8 @@ memory.
 `/etc/sysctl.d`, or add swap. Until then, no remedy enlarges the pools if they would leave less than
 the reserve. The server cannot use the memory that the kernel reserves for root
 (`vm.admin_reserve_kbytes`) and withholds from each process (`vm.user_reserve_kbytes`). If these
-settings cannot be read, the largest values that the kernel sets by itself are assumed, 8 MB and 128 MB.
-The decision has the missing bytes and the lowest ratio that is enough.
+settings cannot be read, the largest values that the kernel sets by itself are assumed, 8 MB and
+128 MB. The decision has the missing bytes and the lowest ratio that is enough.
 ",
 };
 

@@ -61,8 +61,7 @@ alone. The start that needs more pages counts. If the options keep huge pages of
 of another size, a start from the files counts only if they set `huge_pages = on`. It also does not
 count if memory is too small for its pages.
 
-Pages that no visible server holds count as needed at boot only as far as the present line has room
-for them.
+At boot, pages that no visible server holds count only if the present line has room for them.
 
 The check does not notice units or a kubelet that set the pool. An existing line is judged like a
 new one. Settings of `vm.overcommit_*` in sysctl.d are not read. The check uses the present commit

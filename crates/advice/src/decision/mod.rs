@@ -321,8 +321,8 @@ pub(crate) fn for_blocked(
     required: Pages,
     blocked: Blocked,
 ) -> Decision {
-    // For a bound server, the pool can have to grow by more pages than the server needs. A start
-    // from the files that takes small pages has to fit beside the pool, too.
+    // For a bound server, the pool can have to grow by more pages than the server needs. If a start
+    // from the files takes small pages, memory has to hold them in addition to the pool.
     let from_files = machine.state.next.from_files.as_ref();
     let is_enough = !machine.is_bound_to_nodes()
         && from_files.is_none_or(|files| machine.size_to_map(files).is_some());

@@ -67,7 +67,8 @@ pub enum Blocked {
     WouldNotStart(Reason, Option<Fit>),
     /// The server would start on small pages that have not enough memory.
     WouldNotFit(Fit),
-    /// The same, or a limit of a cgroup is too low, for a start from the files alone.
+    /// A start from the files alone would not have enough memory, or would exceed a limit of a
+    /// cgroup.
     FromFiles,
     /// The server would lose huge pages that it has.
     LosesHugePages(Reason),
@@ -622,7 +623,8 @@ impl Machine {
     }
 }
 
-/// Whether the next start still works, as far as it did before a pool grew.
+/// Judges a start after a pool has grown. Errors: the start has too little memory, or exceeds a
+/// limit, and did not before.
 fn keep_start(before: &Machine, after: &Machine) -> Result<(), Blocked> {
     let had = start::misfit(before);
     let is_worse = |fit: &Fit| match &had {

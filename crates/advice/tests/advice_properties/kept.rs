@@ -1162,7 +1162,7 @@ pub const ROWS: [Row; 55] = [
         },
         no_line_is_printed_twice,
     ),
-    // Memory for the pool is not enough if a start from the files takes small pages beside it.
+    // Memory for the pool is not enough if a start from the files takes small pages in addition.
     (
         |spec| {
             bare(spec);

@@ -464,7 +464,7 @@ fn plan_names_files_that_need_the_command_line() {
 fn files_differ_from_the_command_line() {
     const BOOT: &str = "etc/sysctl.d/hugepages.conf";
     test(vec![
-        when("a pool beside which the files would not fit has room for both starts", |m| {
+        when("a pool that has to grow gets the pages of both starts", |m| {
             m.on_small_pages(30 * GB, 0);
             m.file(BOOT, None);
             m.available = Some(10 * GB);
